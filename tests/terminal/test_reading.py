@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from tests.review.shelf import ids
 from tests.terminal.desk import Desk, joined, press, reviewing, run, settled, shows
@@ -60,6 +60,7 @@ def watched(home: Path, lengths: list[int]) -> Watching:
     size=st.tuples(st.integers(40, 110), st.integers(10, 40)),
     steps=st.lists(STEPS, min_size=6, max_size=20),
 )
+@example(lengths=[250, 1], size=(40, 10), steps=["r", "r", "x", "R", "enter", "X", "enter", "end", "r", "x"])
 def test_nothing_is_decided_that_was_not_on_the_screen(tmp_path_factory, lengths, size, steps) -> None:
     """Of any contents, in any window, by any scrolling and any keys: a command is about what stood there whole."""
     decided = played(tmp_path_factory.mktemp("reading"), lengths, size, steps)

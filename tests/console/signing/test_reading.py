@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 from tests.console.signing.conftest import POLICY
@@ -117,6 +117,7 @@ def serve(page: Page, watch: Watch, text: str) -> None:
     height=st.integers(250, 1_000),
     steps=st.lists(STEPS, min_size=6, max_size=25),
 )
+@example(lengths=[1, 90], height=400, steps=[("key", key) for key in ("r", "r", "x", "Shift+X", "End", "r", "Shift+R")])
 def test_nothing_is_decided_that_was_not_on_the_screen(screen, lengths, height, steps) -> None:
     """Of any contents, in any window, by any scrolling and any keys: a command is about what stood there whole."""
     event("something was decided" if played(screen, lengths, height, steps) else "nothing was decided")

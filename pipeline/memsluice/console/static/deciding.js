@@ -5,6 +5,15 @@ import { confirmed } from "./stepup.js";
 import { post } from "./sending.js";
 
 export const ENTRIES_MAX = 100;
+export const CLAIM_S = 3600;
+
+/** Of which states each action is, and in which one it leaves a write. docs/command-vectors.json says the same. */
+export const DECIDES = {
+  release: { of: ["pending"], becomes: "released" },
+  reject: { of: ["pending", "refused"], becomes: "rejected" },
+  reopen: { of: ["rejected"], becomes: "pending" },
+  note: { of: ["pending", "refused", "rejected"], becomes: null },
+};
 const BYTES_MAX = 3_000_000;
 const SIZES_PER_COMMAND = 400;
 

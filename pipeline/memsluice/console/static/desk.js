@@ -1,18 +1,12 @@
 // The desk: reading held writes, and deciding about them by keyboard or button. What was not on the screen is decided
 // by nobody. What differs from page to page is in the markup alone: articles of held writes, and a box for the desk.
-import { REASON_CHARS_MAX, Unsignable } from "./commands.js";
-import { decide, described } from "./deciding.js";
+import { NAME_CHARS_MAX, REASON_CHARS_MAX, Unsignable } from "./commands.js";
+import { CLAIM_S, DECIDES, decide, described, signer } from "./deciding.js";
 import { ask, help } from "./dialogs.js";
 import { Reader } from "./reading.js";
 import { element, Failed, get } from "./sending.js";
 
-const CLAIM_S = 900;
 const SKIPPED_MAX = 100;
-const NAME_CHARS_MAX = 128;
-const DECIDES = {
-  release: ["pending"], reject: ["pending", "refused"], reopen: ["rejected"], note: ["pending", "refused", "rejected"],
-};
-const BECOMES = { release: "released", reject: "rejected", reopen: "pending" };
 const DONE = { release: "released", reject: "rejected", reopen: "waiting again", note: "noted" };
 
 const box = document.getElementById("desk");
@@ -39,7 +33,7 @@ function tell(text, kind = "") {
 }
 
 const reader = new Reader(articles, () => count());
-const fits = (article, action) => DECIDES[action].includes(article.dataset.state);
+const fits = (article, action) => DECIDES[action].of.includes(article.dataset.state);
 const waiting = () => articles.filter((one) => fits(one, "reject"));
 
 function count() {
@@ -84,11 +78,12 @@ function result(article, one, action) {
     const despite = () => alone(() => settle([article], action, { despiteClaim: true }));
     made.told.append(" ", button("Decide all the same", despite));
   }
-  if (done && BECOMES[action]) {
-    article.dataset.state = BECOMES[action];
+  const { becomes } = DECIDES[action];
+  if (done && becomes) {
+    article.dataset.state = becomes;
     article.dataset.decidedOn = one.command.id;
     const chip = article.querySelector(".entry-head .chip[class*=state-]");
-    if (chip) [chip.className, chip.textContent] = [`chip state-${BECOMES[action]}`, BECOMES[action]];
+    if (chip) [chip.className, chip.textContent] = [`chip state-${becomes}`, becomes];
   }
 }
 
@@ -107,13 +102,13 @@ async function settle(those, action, options = {}) {
   const back = action === "reject" && done.length ? "; u takes it back" : "";
   tell(`${done.length} ${DONE[action]}${rest ? `, ${rest} not: see beside each` : ""}${back}.`, rest ? "bad" : "good");
   count();
-  if (!rest && BECOMES[action] && action !== "reopen") await advance();
+  if (!rest && action !== "reopen") await advance();
 }
 
-/** Goes to the next write that waits: on this page, on the next one, or in the next group. */
-async function advance() {
+/** Goes to the next write that waits: on this page, on the next one, or in the next group; `on` leaves what was passed. */
+async function advance({ on = false } = {}) {
   const left = articles.findIndex((one, number) => number > current && fits(one, "release"));
-  const before = articles.findIndex((one) => fits(one, "release"));
+  const before = on ? -1 : articles.findIndex((one) => fits(one, "release"));
   if (left >= 0 || before >= 0) return focus(left >= 0 ? left : before);
   kept.write("said", said.textContent);
   const older = document.querySelector("a[rel=next]");
@@ -121,9 +116,9 @@ async function advance() {
   const group = document.getElementById("group")?.dataset.group ?? "";
   const others = kept.read("skipped", []).filter((one) => one !== group);
   const skipped = [...others, ...(group ? [group] : [])].slice(-SKIPPED_MAX);
-  kept.write("skipped", skipped);
   const q = document.getElementById("q")?.value ?? "";
   const { path } = await get(`/held/next?q=${encodeURIComponent(q)}&not=${skipped.join(",")}`);
+  kept.write("skipped", path ? skipped : []);
   kept.write("said", path ? said.textContent : `${said.textContent} Nothing else waits.`);
   location.assign(path ?? "/held");
 }
@@ -175,13 +170,16 @@ async function undo() {
   count();
 }
 
-async function note(words) {
+/** Notes something about a write; returns whether it is noted. */
+async function note({ done, chip, kind = "", ...words }) {
   const article = here();
   if (!article || !fits(article, "note")) return tell("Choose a write that waits first: j");
   const [{ came, told }] = await decide([{ entry: described(article), text: null }], "note", words);
-  tell(came === "done" ? words.done : `${came}: ${told}`, came === "done" ? "good" : "bad");
-  if (came !== "done") return;
-  article.querySelector(".entry-head")?.append(" ", element("span", { class: "chip" }, words.chip));
+  tell(came === "done" ? done : `${came}: ${told}`, came === "done" ? "good" : "bad");
+  if (came !== "done") return false;
+  article.querySelector(`.entry-head .chip.${kind || "none"}`)?.remove();
+  if (chip) article.querySelector(".entry-head")?.append(" ", element("span", { class: `chip ${kind}` }, chip));
+  return true;
 }
 
 async function noted() {
@@ -197,14 +195,24 @@ async function assigned() {
   if (assignee) await alone(() => note({ parameters: { assignee }, done, chip: done }));
 }
 
-const claim = () => alone(() => note({
-  parameters: { claim_s: String(CLAIM_S) }, done: "claimed for 15 minutes", chip: "claimed by you",
-}));
+/** Claims a write, or gives it back where this key has it. */
+async function claimed() {
+  const article = here();
+  const { kid } = await signer();
+  const mine = article?.dataset.claimed === kid;
+  const parameters = { claim_s: String(mine ? 0 : CLAIM_S) };
+  const done = mine ? "given back" : `claimed for ${CLAIM_S / 60} minutes`;
+  if (await note({ parameters, done, chip: mine ? "" : "claimed by you", kind: "claim" })) {
+    article.dataset.claimed = mine ? "" : kid;
+  }
+}
+
+const claim = () => alone(claimed);
 
 const KEYS = {
   j: () => focus(current + 1), k: () => focus(current - 1), r: () => one("release"), x: () => one("reject"),
   R: () => all("release"), X: () => all("reject"), u: () => alone(undo), c: claim, n: noted, a: assigned,
-  s: () => alone(advance), "/": () => document.getElementById("q")?.focus(), "?": help,
+  s: () => alone(() => advance({ on: true })), "/": () => document.getElementById("q")?.focus(), "?": help,
   Enter: () => here()?.querySelector(".entry-head a")?.click(),
 };
 

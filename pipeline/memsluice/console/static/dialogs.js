@@ -4,7 +4,7 @@ import { element } from "./sending.js";
 const KEYS = [
   ["j / k", "next, previous"], ["space", "read on"], ["r / x", "release, reject this one"],
   ["R / X", "release, reject all on this page that were read"], ["u", "take the last rejections back"],
-  ["c / n / a", "claim, note, assign"], ["s", "go on without deciding"], ["Enter", "open"], ["/", "filter"],
+  ["c / n / a", "claim or give back, note, assign"], ["s", "go on to the next that waits, without deciding"], ["Enter", "open"], ["/", "filter"],
   ["?", "these keys"],
 ];
 

@@ -33,6 +33,12 @@ DECIDES = {
     Action.REOPEN: (frozenset({HeldState.REJECTED}), CommandOutcome.REOPENED),
 }
 """The actions of a plan: of which states, and what they come to."""
+AFTER = {
+    Action.RELEASE: HeldState.RELEASED,
+    Action.REJECT: HeldState.REJECTED,
+    Action.REOPEN: HeldState.PENDING,
+}
+"""The state of a write in which an action leaves it."""
 CONFLICTS = frozenset({"review.stale", "review.claimed", "review.decided", "reopening.not_rejected"})
 """Codes by which the gate says that somebody else came first."""
 Name = tuple[str, str, int]

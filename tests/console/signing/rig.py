@@ -115,5 +115,7 @@ def console_of(browser: Browser, office: Office, **settings: Any) -> Iterator[Ri
         listening(create_app(serving)) as url,
     ):
         rig = Rig(office, serving, index, url, browser)
-        yield rig
-        rig.close()
+        try:
+            yield rig
+        finally:  # a page that is open keeps the server from ending
+            rig.close()

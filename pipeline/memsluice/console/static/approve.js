@@ -40,10 +40,13 @@ export function fields(command) {
   });
 }
 
+/** What is about an entry names, and has beside it, the content that its first signer was shown. */
 async function asShown(section, command) {
+  if (command.action === "activate") return;
   const content = section.querySelector("pre.content");
   const shown = command.parameters.shown;
-  if (shown && (!content || await sha256(utf8(displayed(content))) !== shown)) {
+  if (!shown) throw new Unsignable("It does not say which content its first signer was shown: propose it again.");
+  if (!content || await sha256(utf8(displayed(content))) !== shown) {
     throw new Unsignable("The content on this page is not the one that the first signer was shown: do not sign it.");
   }
 }
@@ -60,6 +63,8 @@ async function proposal(section) {
     button.disabled = false;
     button.addEventListener("click", () => trying(button, async () => {
       if (section.querySelector("pre.content")) reader.text(section);
+      const looser = document.getElementById("accepted");
+      if (looser && !looser.checked) throw new Unsignable("Read what gets looser, and say that it is meant.");
       const both = await cosigned(proposed, await signer());
       const { items: [item] } = await post(section.dataset.path, { envelope: both, step_up: await confirmed([both]) });
       tell(`${item.came}: ${item.told}`, item.came === "done" ? "good" : "bad");
@@ -80,12 +85,13 @@ function draft(section) {
   button.addEventListener("click", () => trying(button, async () => {
     const { action, tenant, target, digest, carried } = section.dataset;
     const now = Date.now();
-    const parameters = carried ? { shown: await sha256(utf8(reader.text(section))) } : (reader.text(section), {});
+    if (!carried) throw new Unsignable("This page has no record that a command could be bound to: load it again.");
+    const parameters = { shown: await sha256(utf8(reader.text(section))) };
     if (document.getElementById("despite").checked) parameters.despite = "detection";
     const command = {
       id: crypto.randomUUID(), tenant, time: moment(now), action, target, digest,
       expires_at: moment(now + PROPOSED_VALID_S * 1000), reason: document.getElementById("why").value.trim(),
-      parameters, held: carried || null, policy: null,
+      parameters, held: carried, policy: null,
     };
     commandText(command);
     const signed = await envelope(command, await signer());

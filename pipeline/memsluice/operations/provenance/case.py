@@ -1,13 +1,13 @@
 """One entry that a command is about: where it is, what it says, what the command would change. Read, never guessed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memsluice.envelope.records import Accepted, landing_from_bytes
-from memsluice.envelope.seals import Admission
+from memsluice.envelope.seals import Admission, sealed_from_bytes
 from memsluice.envelope.verdict import Verdict
 from memsluice.errors import ConfigError, NotFound, SealError
 from memsluice.escaping import visible
-from memsluice.events.models import Action, Command, Tier, Visibility, Zone
+from memsluice.events.models import Action, Command, Tier, Visibility, Write, Zone
 from memsluice.gate.commands.landed import destination
 from memsluice.operations.commands.desk import CommandDesk
 from memsluice.operations.held.collect import look
@@ -25,7 +25,7 @@ ID_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``carried`` is what a command about it carries, "" where it is held: then only its label can change.
+    """``carried`` is what a command about it carries: what lies there, or the held write, whose label alone can change.
 
     ``standing`` is WITHDRAWN where look back took it out: then it can be let in again. ``admission`` is that of what
     lies, or lay, there; None where it is held.
@@ -36,7 +36,7 @@ class Case:
     content: str
     digest: str
     key: str | None
-    carried: str = ""
+    carried: str
     admission: Admission | None = None
 
     @property
@@ -104,6 +104,8 @@ def of_command(desk: CommandDesk, command: Command) -> Case:
         if command.digest != case.digest:  # of two writes of one id: the content that is shown is the one that counts
             raise ConfigError("The proposed command is bound to other content than the entry has now: propose it again")
         return case
+    if case.standing is EntryStanding.HELD:
+        return _of_held(desk, command, case)
     try:
         landing = landing_from_bytes(desk.keys.keyring(), command.tenant, command.held.encode())
     except SealError as error:
@@ -116,6 +118,19 @@ def of_command(desk: CommandDesk, command: Command) -> Case:
     return Case(
         case.life, case.standing, landing.content, admission.content_digest, admission.key, command.held, admission
     )
+
+
+def _of_held(desk: CommandDesk, command: Command, case: Case) -> Case:
+    """Return the held write with the content that a command about it carries. Raises ConfigError."""
+    carried = command.held or ""
+    try:
+        sealed = sealed_from_bytes(desk.keys.keyring(), command.tenant, carried.encode())
+    except SealError as error:
+        raise ConfigError(f"The write that the command carries was not sealed by this gate: {error}") from None
+    write = sealed.payload
+    if not isinstance(write, Write) or (write.id, sealed.content_digest) != (command.target, command.digest):
+        raise ConfigError("The command carries another write than the one it names, so it must not be signed")
+    return replace(case, content=write.content, digest=sealed.content_digest, key=write.key, carried=carried)
 
 
 def _case(desk: CommandDesk, life: Life) -> Case:
@@ -163,5 +178,5 @@ def _held(desk: CommandDesk, life: Life) -> Case:
     for seen in listing.seen:
         if seen.entry.digest == digest and seen.entry.write is not None:
             write = seen.entry.write
-            return Case(life, EntryStanding.HELD, write.content, digest, write.key)
+            return Case(life, EntryStanding.HELD, write.content, digest, write.key, seen.entry.sealed)
     raise ConfigError(f"the record of {visible(life.event_id, ID_CHARS)} in {QUARANTINE} is past retention")

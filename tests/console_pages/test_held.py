@@ -92,6 +92,30 @@ def test_a_reader_sees_metadata_and_no_content(desk: Place) -> None:
     assert desk.browser("narrow").get("/held/sealed/acme/hostile").status_code == 200
 
 
+def test_an_entry_leads_on_to_the_next_of_the_filter_it_was_opened_from(tmp_path: Path) -> None:
+    """From the list, and from its group, each page of a write leads to the next one that waits of the same filter; a
+    page that was opened by itself leads nowhere."""
+    made = Place(tmp_path)
+    for number in range(4):
+        made.write(event_id=f"w-{number}", agent="other" if number == 1 else "helper")
+    feed(made)
+    browser = made.browser("narrow")
+    listed = re.findall('href="(/held/entries/acme/[^"]+)"', browser.get("/held/entries?q=agent:helper").text)
+    for path in (listed[0], _entry_of_group(browser)):
+        seen = [path := unescape(path)]
+        while following := re.findall('rel="next" href="([^"]+)"', browser.get(path).text):
+            seen.append(path := unescape(following[0]))
+        assert [one.partition("?")[0].rpartition("/")[2] for one in seen] == ["w-3", "w-2", "w-0"]
+    assert 'rel="next"' not in browser.get("/held/entries/acme/w-3").text
+    assert 'rel="next"' not in browser.get("/held/entries/acme/w-3?q=agent").text
+    made.close()
+
+
+def _entry_of_group(browser: Browser) -> str:
+    members = browser.get(group_of(browser, "agent:helper")).text
+    return re.findall('href="(/held/entries/acme/[^"]+)"', members)[0]
+
+
 def test_who_may_not_decide_is_offered_no_decision(desk: Place) -> None:
     """The desk's script, which offers to release and reject, comes to reviewers alone: the gate hears nobody else."""
     for kid, offered in (("narrow", True), ("operator-all", False), ("reader", False)):

@@ -83,6 +83,24 @@ def test_one_by_one_by_keyboard(rig) -> None:
     assert ana.failures == []
 
 
+def test_a_list_is_decided_from_page_to_page(rig) -> None:
+    """A write that was opened from a filtered list leads to the next one of the filter, and at its end back."""
+    hold(rig, *(BAD.format(name) for name in ("Ana", "Ben", "Cem")))
+    ana = rig.person("ana")
+    page = ana.page
+    page.set_viewport_size(TALL)
+    page.goto(f"{rig.url}/held/entries?q=agent%3A{PEOPLE['agent']}")
+    page.click("td.first a >> nth=0")
+    for name in ("w-2", "w-1", "w-0"):
+        page.wait_for_url(f"**/{name}?**")
+        ready(page)
+        whole_screen(page)
+        page.keyboard.press("s" if name == "w-1" else "r")
+    page.wait_for_url(lambda url: "/held/entries/" not in url)
+    assert rig.states() == {"w-0": "released", "w-1": "pending", "w-2": "released"}
+    assert ana.failures == []
+
+
 def test_a_group_is_rejected_with_a_reason_and_the_desk_goes_on(rig) -> None:
     """Two keys reject what was read; the next page is the next group, and what was done stands in its bar. Another key
     passes each write by, and each group, until nothing else waits."""

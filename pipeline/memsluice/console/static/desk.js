@@ -116,7 +116,7 @@ async function advance({ on = false } = {}) {
   const group = document.getElementById("group")?.dataset.group ?? "";
   const others = kept.read("skipped", []).filter((one) => one !== group);
   const skipped = [...others, ...(group ? [group] : [])].slice(-SKIPPED_MAX);
-  const q = document.getElementById("q")?.value ?? "";
+  const q = document.getElementById("q")?.value ?? box.dataset.q ?? "";
   const { path } = await get(`/held/next?q=${encodeURIComponent(q)}&not=${skipped.join(",")}`);
   kept.write("skipped", path ? skipped : []);
   kept.write("said", path ? said.textContent : `${said.textContent} Nothing else waits.`);

@@ -12,6 +12,7 @@ from tests.console_pages.place import HOSTILE, Browser, Place
 from tests.console_pages.test_rendering import read
 
 from memsluice.console.live import OF_ONE_MAX, Live
+from memsluice.envelope.codec import canonical
 from memsluice.errors import BrokerUnavailable, RequestRefused
 from memsluice.operations.held.commands import shown
 from memsluice.readers.local import LocalTopic
@@ -88,8 +89,10 @@ def test_a_reader_sees_metadata_and_no_content(desk: Place) -> None:
         assert "Ignore all previous" not in answer.text
         assert "7*7" not in answer.text
     assert "Why it is held" in browser.get("/held/entries/acme/hostile").text
-    assert browser.get("/held/sealed/acme/hostile").status_code == 403
-    assert desk.browser("narrow").get("/held/sealed/acme/hostile").status_code == 200
+    offset = desk.index.entry("acme", "hostile", tenants=None).offset
+    wanted = canonical({"entries": [{"tenant": "acme", "target": "hostile", "offset": offset}]})
+    assert browser.sent("/held/sealed", wanted).status_code == 403
+    assert len(desk.browser("narrow").sent("/held/sealed", wanted).json()["entries"]) == 1
 
 
 def test_an_entry_leads_on_to_the_next_of_the_filter_it_was_opened_from(tmp_path: Path) -> None:
@@ -135,7 +138,7 @@ def test_no_page_of_one_tenant_has_anything_of_another(desk: Place) -> None:
     asked = browser.get("/held?q=tenant:globex").text
     assert "there is no tenant globex among the held writes" in asked
     assert "globex-agent" not in asked
-    for path in ("/held/entries/globex/theirs", "/held/sealed/globex/theirs", "/held/story/globex/theirs", theirs):
+    for path in ("/held/entries/globex/theirs", "/held/story/globex/theirs", theirs):
         assert browser.get(path).status_code == 404, path
     assert desk.browser("operator-all").get("/held/entries/globex/theirs").status_code == 200
 
@@ -230,7 +233,9 @@ def test_where_the_topic_cannot_be_read_the_page_says_what_is_known(
     assert "the broker did not answer within 10 s" in answer.text
     assert 'class="content"' not in answer.text
     assert browser.get("/held/story/acme/held").status_code == 503
-    assert browser.get("/held/sealed/acme/held").status_code == 503
+    offset = own.index.entry("acme", "held", tenants=None).offset
+    wanted = canonical({"entries": [{"tenant": "acme", "target": "held", "offset": offset}]})
+    assert browser.sent("/held/sealed", wanted).status_code == 503
 
 
 def test_few_pages_read_whole_partitions_at_once(own: Place) -> None:

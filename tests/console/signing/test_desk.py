@@ -208,6 +208,31 @@ def test_claims_notes_and_a_second_reviewer(rig) -> None:
     assert rig.states() == {"w-0": "rejected"}
 
 
+@pytest.mark.parametrize("lost", ["the answer", "the console"])
+def test_what_had_no_answer_in_time_is_heard_of_later(rig, lost) -> None:
+    """A command whose answer, or whose console, did not come in time: the page asks on, and says what became of it."""
+    hold(rig, BAD.format("Ana"))
+    ana = rig.person("ana")
+    page = at_first_group(rig, ana)
+    whole_screen(page)
+
+    def late(route: Any) -> None:
+        answer = route.fetch()
+        if lost == "the console":
+            return route.abort()
+        (item,) = answer.json()["items"]
+        return route.fulfill(json={"items": [{**item, "came": "no answer", "told": "it is in the log"}]})
+
+    page.route("**/commands", late)
+    page.keyboard.press("x")
+    expect(page.locator("article.held-entry")).to_have_attribute("data-state", "rejected")
+    expect(page.locator(".entry-acts [role=status]")).to_have_text("rejected")
+    page.unroute_all()
+    page.keyboard.press("u")
+    said(page, "1 taken back.")
+    assert rig.states() == {"w-0": "pending"}
+
+
 def test_a_stale_page_is_told_of_the_conflict(rig) -> None:
     """Two reviewers look at one write; who decides second hears that it is decided, and changes nothing."""
     hold(rig, BAD.format("Ana"), BAD.format("Ben"))

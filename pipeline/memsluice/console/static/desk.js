@@ -1,7 +1,7 @@
 // The desk: reading held writes, and deciding about them by keyboard or button. What was not on the screen is decided
 // by nobody. What differs from page to page is in the markup alone: articles of held writes, and a box for the desk.
 import { NAME_CHARS_MAX, REASON_CHARS_MAX, Unsignable } from "./commands.js";
-import { CLAIM_S, DECIDES, decide, described, signer } from "./deciding.js";
+import { askOn, CLAIM_S, DECIDES, decide, described, signer } from "./deciding.js";
 import { ask, help } from "./dialogs.js";
 import { Reader } from "./reading.js";
 import { element, Failed, get } from "./sending.js";
@@ -87,6 +87,9 @@ function result(article, one, action) {
   }
 }
 
+/** What is kept of a rejection, so that it can be taken back. */
+const undoing = ({ entry, command }) => ({ ...entry, decidedOn: command.id });
+
 /** Decides about articles that were read, shows what became of each, and goes on. */
 async function settle(those, action, options = {}) {
   tell(`${those.length === 1 ? "One write" : `${those.length} writes`}: signing …`);
@@ -95,9 +98,12 @@ async function settle(those, action, options = {}) {
   const results = await decide(asked, action, options);
   results.forEach((one, number) => result(those[number], one, action));
   const done = results.filter((one) => one.came === "done");
-  if (action === "reject" && done.length) {
-    kept.write("undo", done.map(({ entry, command }) => ({ ...entry, decidedOn: command.id })));
-  }
+  if (action === "reject" && done.length) kept.write("undo", done.map(undoing));
+  askOn(results, (one) => {
+    result(those[results.indexOf(one)], one, action);
+    if (action === "reject" && one.came === "done") kept.write("undo", [...kept.read("undo", []), undoing(one)]);
+    count();
+  });
   const rest = results.length - done.length;
   const back = action === "reject" && done.length ? "; u takes it back" : "";
   tell(`${done.length} ${DONE[action]}${rest ? `, ${rest} not: see beside each` : ""}${back}.`, rest ? "bad" : "good");

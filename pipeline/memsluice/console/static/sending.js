@@ -2,10 +2,9 @@
 
 /** What a request failed with, as a person is told. `status` is 0 where there was no answer. */
 export class Failed extends Error {
-  constructor(status, text, value = null) {
+  constructor(status, text) {
     super(text);
     this.status = status;
-    this.value = value;
   }
 }
 
@@ -29,8 +28,8 @@ async function answered(ask) {
   }
   const value = await answer.json().catch(() => null);
   if (answer.ok) return value;
-  if (answer.status === 401) throw new Failed(401, "You are not logged in any more: log in again.", value);
-  throw new Failed(answer.status, value?.detail ?? `The console answered with ${answer.status}.`, value);
+  if (answer.status === 401) throw new Failed(401, "You are not logged in any more: log in again.");
+  throw new Failed(answer.status, value?.detail ?? `The console answered with ${answer.status}.`);
 }
 
 /** An element with attributes and children: elements, or texts, which stay texts. */

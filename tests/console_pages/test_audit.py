@@ -1,13 +1,24 @@
 """The audit's pages: what is found, whose it is, and that one event is told as ``memsluice trace`` tells it."""
 
 import re
+from collections.abc import Iterator
 from html import unescape
 
+import orjson
 import pytest
 from tests.console_pages.place import Place
+from tests.stages import holding
 from typer.testing import CliRunner
 
 from memsluice.cli.entries.trace import app as trace
+from memsluice.cli.policy import app as policy
+from memsluice.envelope.records import verdict_from_bytes
+from memsluice.events.names import EVERYBODY
+from memsluice.gate.policy.model import document
+from memsluice.topics.names import AUDIT
+
+NOTED, DISMISSED, BYTES_MAX = "Asked ana about Zurich-7731.", "Line 7732 was tested.", 31_337
+"""What a reviewer wrote of a held write, and of a dead letter; a value of a policy that was activated."""
 
 
 def said(html: str) -> str:
@@ -81,3 +92,50 @@ def test_what_a_sender_chose_is_text_on_every_page(place: Place) -> None:
     assert "<img" not in html
     assert "&lt;/script&gt;" in html
     assert "\u202e" not in html
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A place where a reviewer wrote a note and dismissed a letter, and two operators activated a policy."""
+    made = Place(tmp_path_factory.mktemp("written"))
+    made.write(event_id="held")
+    made.letter = made.misplaced("letter-1")
+    done = [made.run("note", "held", NOTED), made.call("reject", made.letter, "--why", DISMISSED, "--yes")]
+    file = made.home.path / "new.yaml"
+    file.write_bytes(orjson.dumps({**document(holding.text()), "content_bytes_max": BYTES_MAX}))
+    kids = ("--kid", "operator-all", "--kid", "operator-too")
+    done.append(CliRunner().invoke(
+        policy, ["activate", str(file), *kids, "--yes", "--loosen", "--home", str(made.home.path)]
+    ))  # fmt: skip
+    assert [one.exit_code for one in done] == [0, 0, 0], [one.output for one in done]
+    yield made
+    made.close()
+
+
+def commands(place: Place) -> dict[str, str]:
+    """Return the ids of the commands that the audit has, by their actions."""
+    ring = place.keys.keyring()
+    verdicts = [verdict_from_bytes(ring, one.key.decode(), one.value) for one in place.records(AUDIT)]
+    return {one.action: one.event_id for one in verdicts if one.action}
+
+
+@pytest.mark.parametrize(
+    ("kid", "notes", "policies"),
+    [("reader-all", False, False), ("reviewer-all", True, False), ("operator-all", True, True)],
+)
+def test_what_people_wrote_out_is_told_to_whom_their_role_shows_it(
+    written: Place, kid: str, notes: bool, policies: bool
+) -> None:
+    """A note, why a letter was dismissed and a policy's text stand in a trace for who may read them, and for nobody
+    else; that there was a note is told to everybody."""
+    browser, ids = written.browser(kid), commands(written)
+    traces = [("held", "acme"), (ids["note"], "acme"), (ids["dismiss"], EVERYBODY), (ids["activate"], EVERYBODY)]
+    pages = [said(browser.get("/audit/event", params={"id": one, "tenant": of}).text) for one, of in traces]
+    letters = [
+        said(browser.get(path).text) for path in ("/dead-letters?all=yes", f"/dead-letters/letter?id={written.letter}")
+    ]
+    assert [NOTED in page for page in pages] == [notes, notes, False, False]
+    assert [DISMISSED in page for page in (*pages, *letters)] == [False, False, notes, False, notes, notes]
+    assert [str(BYTES_MAX) in page for page in pages] == [False, False, False, policies]
+    assert ["not for your role" in page for page in pages] == [not notes, not notes, not notes, not policies]
+    assert all("dismissed by reviewer-all" in page for page in letters)

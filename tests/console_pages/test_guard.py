@@ -2,6 +2,8 @@
 
 import logging
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,12 +11,15 @@ from starlette.routing import Mount, Route
 from tests.console_pages.place import HOSTILE, ORIGIN, Browser, Place
 from tests.console_pages.test_access import Clock
 
+from memsluice.cli import console as command
+from memsluice.cli.http_service import configured
 from memsluice.console.app import create_app
 from memsluice.console.security import BODY_BYTES_MAX, OPEN
 from memsluice.console.serving import serving_of
 from memsluice.console.settings import Settings
 from memsluice.console.visitors import Visitor
 from memsluice.envelope.registry import Role
+from memsluice.errors import ConfigError
 
 TEMPLATES = Path(__file__).parents[2] / "pipeline/memsluice/console/templates"
 STATIC = TEMPLATES.parent / "static"
@@ -48,6 +53,15 @@ def test_no_script_turns_text_into_html() -> None:
     sinks = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function|srcdoc")
     found = {file.name: sinks.findall(file.read_text()) for file in sorted(STATIC.glob("*.js"))}
     assert {name: hits for name, hits in found.items() if hits} == {}
+
+
+def test_one_clock_that_is_given_tells_every_page_the_time() -> None:
+    """Sessions, limits and commands go by one clock: no file of the console but the one that is given it asks the
+    machine's, or makes up an id that nothing can say beforehand."""
+    asks = re.compile(r"wall_ms|datetime\.now|time\.time\(|uuid4")
+    files = [file for file in sorted(TEMPLATES.parent.rglob("*.py")) if file.name != "serving.py"]
+    assert len(files) > 30
+    assert {file.name: found for file in files if (found := asks.findall(file.read_text()))} == {}
 
 
 def test_every_page_asks_who_looks(place: Place) -> None:
@@ -122,6 +136,52 @@ def test_who_asks_too_often_waits_and_others_do_not(place: Place, tmp_path: Path
     assert other.get("/").status_code == 200
     clock.now_ms += 1_000
     assert one.get("/").status_code == 200
+
+
+def test_behind_a_proxy_that_is_named_each_person_has_an_address(place: Place, tmp_path: Path) -> None:
+    """Whom a trusted proxy names counts as who asks; whoever is no trusted proxy is believed no name."""
+    settings = Settings.checked(
+        {"requests_per_s": 1, "requests_at_once": 2, "trusted_proxies": ["10.1.0.0/16", "fd00::1"]}, "test"
+    )
+    serving = serving_of(place.home.path, place.index, settings, clock=Clock())
+    config = configured(
+        create_app(serving), "127.0.0.1", 0, 10, None, None, "off", trusted_proxies=settings.trusted_proxies
+    )
+    config.load()
+
+    def asked(peer: str, said: str) -> int:
+        browser = Browser(config.loaded_app, base_url=ORIGIN, client=(peer, 1))
+        return browser.get("/livez", headers={"X-Forwarded-For": said}).status_code
+
+    for peer in ("10.1.2.3", "fd00::1"):
+        ana, bo = f"{peer[-1]}:a", f"{peer[-1]}:b"
+        assert [asked(peer, ana) for _ in range(3)] == [200, 200, 429]
+        assert asked(peer, f"made-up, {bo}") == 200
+    assert [asked("192.0.2.1", f"192.0.2.{number}") for number in (7, 8, 9)] == [200, 200, 429]
+
+
+def test_the_command_has_its_server_trust_whom_the_settings_name(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What console.toml says of proxies is what requests are served by; another address or a name stops the start."""
+    told: dict[str, object] = {}
+
+    @contextmanager
+    def server(*_: object, **options: object) -> Iterator[Callable[[], None]]:
+        told.update(options)
+        yield lambda: None
+
+    monkeypatch.setattr(command, "server", server)
+    monkeypatch.setattr(command.log, "structure_libraries", lambda: None)  # or this process's logs went elsewhere
+    file = tmp_path / "console.toml"
+    for text, trusted in (("", ()), ('trusted_proxies = ["10.1.2.3", "10.1.0.0/16"]', ("10.1.2.3", "10.1.0.0/16"))):
+        file.write_text(text)
+        command.console(home=tmp_path)
+        assert told["trusted_proxies"] == trusted
+    for wrong in ("*", "proxy.example", "10.1.2.3/8"):
+        file.write_text(f'trusted_proxies = ["{wrong}"]')
+        with pytest.raises(ConfigError, match=r"trusted_proxies: .*name addresses, such as"):
+            command.console(home=tmp_path)
 
 
 @pytest.mark.parametrize(

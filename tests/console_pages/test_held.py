@@ -239,13 +239,21 @@ def test_where_the_topic_cannot_be_read_the_page_says_what_is_known(
 
 
 def test_few_pages_read_whole_partitions_at_once(own: Place) -> None:
-    """Beyond the bound a story is refused for now, and everything else still answers."""
-    browser = own.browser("narrow")
+    """A third one is refused for now, whichever it is, and everything else still answers; then each has its turn."""
+    own.letter = own.misplaced("letter-1")
+    browser = own.browser("operator-all")
+    letters = ("/dead-letters", f"/dead-letters/letter?id={own.letter}", "/dead-letters/replay")
+    heavy = ("/audit/event?id=held", "/audit", "/calibration?tenant=acme", "/held/story/acme/held", *letters)
     with own.serving.heavy(), own.serving.heavy():
-        answer = browser.get("/held/story/acme/held")
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert browser.get("/held").status_code == 200
-    assert browser.get("/held/story/acme/held").status_code == 200
+        for path in heavy:
+            answer = browser.get(path)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), path
+            assert "load it again soon" in answer.text
+        for path in ("/", "/held", "/held/entries/acme/held", "/health", "/policies", "/calibration"):
+            assert browser.get(path).status_code == 200, path
+    for path in heavy:  # two by two: whatever took a place gave it back
+        with own.serving.heavy():
+            assert browser.get(path).status_code == 200, path
 
 
 def test_open_pages_of_one_visitor_are_bounded() -> None:

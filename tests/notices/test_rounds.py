@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,12 +18,13 @@ from tests.notices.receivers import SECRET, hook, post
 
 from memsluice.client import requests
 from memsluice.clock import wall_ms
-from memsluice.errors import BrokerUnavailable
+from memsluice.errors import BrokerUnavailable, NotSent
 from memsluice.operations.held import desk as desks
-from memsluice.operations.notices.journal import Journal
+from memsluice.operations.notices.journal import DUE_MAX, Journal
+from memsluice.operations.notices.judging import GroupSeen, Notice, grew
 from memsluice.operations.notices.rounds import Rounds
 from memsluice.operations.notices.sending import channels
-from memsluice.operations.notices.settings import NoticeSettings
+from memsluice.operations.notices.settings import NoticeSettings, Rules
 from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.target import opened
 from memsluice.telemetry.meters import Meters
@@ -135,6 +137,41 @@ def _rounds(office: Office, desk: Any, later_ms: int = 0) -> Rounds:
 
     index, journal = ReviewIndex.open(office.home.path, clock=clock), Journal(office.home.path)
     return Rounds(settings, index, desk, journal, channels(settings), Meters(), clock)
+
+
+class Receiver:
+    """Somebody who takes every notice, or none."""
+
+    kind = "webhook"
+
+    def __init__(self, name: str, *, takes: bool) -> None:
+        self.name, self._takes, self.got = name, takes, list[Notice]()
+
+    def send(self, notice: Notice, now_ms: int) -> None:
+        """Take it, or say that it was not taken."""
+        if not self._takes:
+            raise NotSent("nobody is there")
+        self.got.append(notice)
+
+
+def test_what_waits_for_a_dead_receiver_keeps_nothing_from_a_living_one(tmp_path: Path) -> None:
+    """More wait for it than a round tries, all of them older: what is due to another one is sent in the same round."""
+
+    def away(*_: object, **__: object) -> None:
+        raise BrokerUnavailable("the broker did not answer")
+
+    now_ms, journal = wall_ms(), Journal(tmp_path)
+    seen = [GroupSeen("acme", f"g{number}", "wording.held", 3, now_ms, now_ms) for number in range(DUE_MAX + 2)]
+    notices = [grew([one], Rules.model_validate({"group_grew": {"by": 3, "within": "1h"}}))[0] for one in seen]
+    assert journal.add(notices[:-1], ["dead"], now_ms - 1_000) == DUE_MAX + 1
+    journal.add(notices[-1:], ["dead", "living"], now_ms)
+    dead, living = Receiver("dead", takes=False), Receiver("living", takes=True)
+    index: Any = SimpleNamespace(feed=away)
+    settings = NoticeSettings.model_validate({"webhook": {"url": "https://x/", "secret": {"environment": "HOOK"}}})
+    result = Rounds(settings, index, index, journal, [dead, living], Meters(), lambda: now_ms).run()
+    assert (living.got, dead.got, dict(result.sent)) == ([notices[-1]], [], {"living": 1})
+    assert journal.waiting()[0] == DUE_MAX + 2
+    journal.close()
 
 
 def test_while_the_broker_is_away_what_is_due_is_sent(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,13 @@
 """Decisions about many: nothing unread is decided, each entry has its result, and a rejection can be taken back."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gate.build import TENANT
+from tests.gate.build import RING, TENANT
 from tests.held.test_collect import BAD
 from tests.review.shelf import Shelf
 
@@ -20,12 +21,15 @@ from memsluice.operations.review.decide import (
     Came,
     DecisionResult,
     Left,
+    came_of,
     decide,
     name_of,
     plan,
     taken_back,
 )
+from memsluice.operations.review.noting import note
 from memsluice.operations.review.query import HeldQuery
+from memsluice.operations.trace.verdicts import verified
 
 ANY = HeldQuery.parse("state:any")
 
@@ -133,8 +137,43 @@ def test_each_entry_has_its_result_and_a_conflict_says_so(shelf: Shelf) -> None:
     shelf.days.order("reject", 1)
     results = run(shelf, plan(entries, Action.RELEASE, read(*entries)))
     assert [one.came for one in results] == [Came.DONE, Came.CONFLICT, Came.DONE]
-    assert results[1].told == "review.decided: the write was released or rejected before"
+    told = r"review.decided: the write was released or rejected before \(it was rejected by command e\d\)"
+    assert re.fullmatch(told, results[1].told)
     assert states(shelf) == {"e0": "released", "e1": "rejected", "e2": "released"}
+
+
+def test_what_a_command_came_to_is_read_in_one_way(shelf: Shelf) -> None:
+    """Of decisions, notes and any other command, done, refused, too late or repeated, all who sign are told the same;
+    what a note says only to who may read it."""
+    days = shelf.days
+    days.order("note", 0, reason="Asked ana.", parameters={"claim_s": "60"})  # e3, and so on
+    days.order("reject", 1)
+    days.order("release", 1)
+    days.order("release", 2, digest="0" * 64)
+    days.order("release", 2)
+    days.order("activate", 2)
+    days.order("reject", 1, id="e4")
+    audit = [verified(RING, one) for one in shelf.audit.records[::2]][3:]
+    came = [came_of(one) for one in audit]
+    assert [one for one, _ in came] == ["done", "done", "conflict", "refused", "done", "refused", "conflict"]
+    told = [words for _, words in came]
+    assert re.fullmatch("claimed by key-reviewer until .* UTC; note: Asked ana.", told[0])
+    assert came_of(audit[0], texts=False)[1] == told[0].partition("; note")[0]
+    assert (told[1], told[4]) == ("rejected", "released")
+    assert told[2].endswith("(it was rejected by command e4)")
+    assert told[3].startswith("review.other_digest: ")
+    assert told[5].startswith("commands.not_permitted: ")
+    assert told[6] == "a command of this id was answered before: look again"
+    assert came_of(None) == ("no answer", "the command is in the log, and is decided in its order")
+
+
+def test_a_note_under_an_id_that_was_answered_before_is_a_conflict(shelf: Shelf) -> None:
+    """It is not told of as if its answer were still to come."""
+    (one, *_) = opened(shelf)
+    options = {"clock": lambda: shelf.now_ms, "sleep": lambda _: None}
+    first, again = (note(shelf, one, "Asked.", {}, 0.0, new_id=lambda: "n-1", **options) for _ in range(2))
+    assert (first.came, first.told) == (Came.DONE, "note: Asked.")
+    assert again.came is Came.CONFLICT
 
 
 def test_a_rejection_is_taken_back_and_a_release_is_not(shelf: Shelf) -> None:

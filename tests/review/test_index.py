@@ -1,5 +1,8 @@
 """The index says what the topics say, page by page, and nothing of tenants that the caller may not see."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from memsluice.operations.held.entries import HeldState
 from memsluice.operations.held.filters import HeldFilter
 from memsluice.operations.review.query import HeldQuery
 from memsluice.operations.review.rows import PREVIEW_CHARS_MAX, Cursor
+from memsluice.operations.review.tally import Tally
 
 EVERYTHING = HeldQuery.parse("state:any")
 ALL = None
@@ -237,3 +241,31 @@ def test_counts_follow_what_is_added_decided_let_go_and_lapses(shelf: Shelf) -> 
         shelf.now_ms += 8 * DAY_MS
         index.feed(shelf)
         assert index.values("state", tenants=ALL) == []
+
+
+class Counting:
+    """A database that counts how often all entries are gone through, and lets others ask meanwhile."""
+
+    def __init__(self) -> None:
+        self.version, self.counted = 1, 0
+        self._together = threading.Barrier(2)
+
+    def rows(self, statement: str, values: object = ()) -> list[tuple[object, ...]]:
+        """Answer; a count waits until a second one runs beside it, or long enough to see that none does."""
+        if "GROUP BY" not in statement:
+            return [(None,)]
+        self.counted += 1
+        with suppress(threading.BrokenBarrierError):
+            self._together.wait(0.5)
+        return [("acme", " rates.exceeded ", "pending", "user", "p@1", 3, 1)]
+
+
+def test_many_who_ask_after_a_change_have_it_counted_once() -> None:
+    """Each open page asks from a thread of its own: one of them counts, and the others are told the same."""
+    database = Counting()
+    tally = Tally(database)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(8) as pool:
+        for counted in (1, 2):
+            told = list(pool.map(lambda _: tally.values("state", NOW, ALL), range(8)))
+            assert (told, database.counted) == ([[("pending", 3)]] * 8, counted)
+            database.version += 1

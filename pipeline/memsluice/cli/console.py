@@ -46,6 +46,15 @@ def console(
     log.structure_libraries()
     with (
         opened(home, settings) as serving,
-        server("console", create_app(serving), host, port, at_once, certificate, key) as run,
+        server(
+            "console",
+            create_app(serving),
+            host,
+            port,
+            at_once,
+            certificate,
+            key,
+            trusted_proxies=settings.trusted_proxies,
+        ) as run,
     ):
         run()

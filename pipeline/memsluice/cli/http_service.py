@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +13,8 @@ from memsluice.errors import ConfigError, InvalidArgument
 from memsluice.escaping import visible
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from memsluice.telemetry.meters import Meters
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -58,22 +60,34 @@ def server(
     *,
     path: str = "",
     lifespan: Literal["on", "off"] = "off",
+    trusted_proxies: Sequence[str] = (),
 ) -> Iterator[Any]:
     """Give what runs a service until SIGTERM, once it listens; say where. Raises ConfigError where it cannot."""
     import uvicorn
 
-    config = uvicorn.Config(
-        application, host, port, log_config=None, access_log=False, lifespan=lifespan, server_header=False,
-        limit_concurrency=at_once, timeout_graceful_shutdown=STOP_S, timeout_keep_alive=30,
-        ssl_certfile=None if certificate is None else str(certificate),
-        ssl_keyfile=None if key is None else str(key),
-    )  # fmt: skip
+    config = configured(application, host, port, at_once, certificate, key, lifespan, trusted_proxies)
     with _listening(name, host, port) as listening:
         scheme = "http" if certificate is None else "https"
         where = f"[{host}]" if ":" in host else host
         typer.echo(f"{name}: {scheme}://{where}:{listening.getsockname()[1]}{path}", err=True)
         signal.signal(signal.SIGTERM, _ended)
         yield lambda: uvicorn.Server(config).run([listening])
+
+
+def configured(
+    application: Any, host: str, port: int, at_once: int, certificate: Path | None, key: Path | None,
+    lifespan: Literal["on", "off"], trusted_proxies: Sequence[str],
+) -> "uvicorn.Config":  # fmt: skip
+    """Return how a service is served; it believes ``trusted_proxies`` who asks, or without any a proxy on loopback."""
+    import uvicorn
+
+    return uvicorn.Config(
+        application, host, port, log_config=None, access_log=False, lifespan=lifespan, server_header=False,
+        limit_concurrency=at_once, timeout_graceful_shutdown=STOP_S, timeout_keep_alive=30,
+        ssl_certfile=None if certificate is None else str(certificate),
+        ssl_keyfile=None if key is None else str(key),
+        forwarded_allow_ips=list(trusted_proxies) or None,
+    )  # fmt: skip
 
 
 def _ended(*_: object) -> None:

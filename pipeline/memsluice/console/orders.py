@@ -14,18 +14,15 @@ from memsluice.console.serving import Serving
 from memsluice.console.visitors import Visitor
 from memsluice.envelope import dsse
 from memsluice.envelope.registry import check_persons, check_signing_time, credential_of
-from memsluice.envelope.verdict import Decision
-from memsluice.errors import CrossTenant, ExpiredKey, MalformedEvent, NotPermitted, SealError
+from memsluice.errors import CrossTenant, ExpiredKey, MalformedEvent, NotPermitted
 from memsluice.events.models import Action, Command, parse_payload
 from memsluice.events.names import EVERYBODY, EventType
 from memsluice.gate.commands.dispatch import COMMANDS
-from memsluice.gate.reasons import words
 from memsluice.operations.commands.answers import Bookmark, heard
 from memsluice.operations.commands.desk import CommandDesk
 from memsluice.operations.commands.signing import TYPE, Signed
-from memsluice.operations.held.entries import read_ruling
-from memsluice.operations.review.decide import CONFLICTS, Came
-from memsluice.operations.trace.verdicts import read
+from memsluice.operations.review.decide import Came, came_of
+from memsluice.operations.trace.verdicts import verified
 from memsluice.topics.names import PARTITIONS
 
 ENVELOPES_MAX = 100
@@ -142,23 +139,11 @@ def _answer(desk: CommandDesk, one: Published, record: Any) -> dict[str, Any]:
     command = one.command
     said: dict[str, Any] = {
         "id": command.id, "tenant": command.tenant, "target": command.target, "action": command.action.value,
-        "offset": command.parameters.get("offset"), "place": one.place, "reasons": [],
+        "offset": command.parameters.get("offset"), "place": one.place,
     }  # fmt: skip
-    if record is None:
-        return {**said, "came": Came.NO_ANSWER.value, "told": "it is in the log, and is decided in its order"}
-    verdict = read(desk.keys.keyring(), record)
-    if verdict is None:
-        raise SealError("the answer to a command does not verify")
-    reasons = list(verdict.reasons)
-    if verdict.decision is Decision.DUPLICATE:
-        return {**said, "came": Came.CONFLICT.value, "told": "a command of this id was answered before: look again"}
-    if verdict.decision is not Decision.REJECT:
-        code = verdict.findings[-1].code if verdict.findings else "done"
-        return {**said, "came": Came.DONE.value, "told": words(code)}
-    came = Came.CONFLICT if CONFLICTS & {*reasons} else Came.REFUSED
-    ruled = read_ruling(desk.keys.keyring(), record)
-    first = f" ({ruled.between})" if ruled is not None and ruled.between else ""
-    told = "; ".join(f"{code}: {words(code)}" for code in reasons) + first
+    verdict = None if record is None else verified(desk.keys.keyring(), record)
+    came, told = came_of(verdict, texts=False)  # who may ask for an answer may be one who reads no notes
+    reasons = [] if verdict is None or came in (Came.DONE, Came.NO_ANSWER) else list(verdict.reasons)
     return {**said, "came": came.value, "told": told, "reasons": reasons}
 
 

@@ -13,6 +13,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memsluice.console.asking import FIELDS_MAX
 from memsluice.console.errors import told
 from memsluice.console.serving import Serving
 from memsluice.console.sessions import Session
@@ -189,7 +190,7 @@ def _field(headers: Headers, body: bytes) -> str:
     if headers.get("content-type", "").partition(";")[0].strip() != _FORM:
         return ""
     try:
-        return parse_qs(body.decode(), max_num_fields=200).get(CSRF_FIELD, [""])[-1]
+        return parse_qs(body.decode(), max_num_fields=FIELDS_MAX).get(CSRF_FIELD, [""])[-1]
     except ValueError:
         return ""
 

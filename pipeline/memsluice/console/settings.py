@@ -1,11 +1,12 @@
 """Settings of a console: ``console.toml`` in its home, all of them optional."""
 
+import ipaddress
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from memsluice.deployment.paths import using
 from memsluice.errors import ConfigError
@@ -40,15 +41,31 @@ class Oidc(Part):
 
 
 class Settings(Part):
-    """What a console is told. ``url`` is how browsers reach it, where that is not how it listens."""
+    """What a console is told. ``url`` is how browsers reach it, where that is not how it listens.
+
+    ``trusted_proxies`` are addresses and networks of proxies in front of it: whom one of these names in
+    ``X-Forwarded-For`` counts as who asks, and whom nobody else names. Without any, a proxy on this machine is trusted.
+    """
 
     url: str | None = Field(default=None, pattern=r"^https?://[^/?#\s]+$")
     idle_minutes: int = Field(default=30, ge=1, le=480)
     life_hours: int = Field(default=8, ge=1, le=24)
     requests_per_s: int = Field(default=20, ge=1, le=10_000)
     requests_at_once: int = Field(default=100, ge=1, le=100_000)
+    trusted_proxies: tuple[str, ...] = Field(default=(), max_length=100)
     step_up: Literal["always", "bulk", "never"] = "never"
     oidc: Oidc | None = None
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _addresses(cls, named: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse what is no address and no network: whoever is trusted says who asks, so that a slip trusts nobody."""
+        for one in named:
+            try:
+                ipaddress.ip_network(one)
+            except ValueError:
+                raise ValueError("name addresses, such as 10.1.2.3, and networks, such as 10.1.0.0/16") from None
+        return named
 
     @classmethod
     def read(cls, home: Path) -> "Settings":

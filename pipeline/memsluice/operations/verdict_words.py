@@ -1,6 +1,6 @@
 """What a verdict says of a write's wording, and of what holds it now, for every view of verdicts. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from memsluice.envelope.verdict import Finding, Verdict, rule_of
@@ -13,6 +13,11 @@ NAME_CHARS_MAX = 160
 FIRST = ("score", "parts", "p", "usual_max", "phase", "threshold")
 """What of a finding's numbers is told first: names that others chose are long, and push nothing of it out."""
 NOTED = "notes.noted"
+NOTES = frozenset({"note", "why"})
+"""Fields of a finding that a reviewer wrote out: the text of a note, and why a dead letter was dismissed."""
+POLICY_TEXTS = frozenset({"text", "problem"})
+"""Fields of a finding that have a policy's text, or what is wrong with it, which quotes it."""
+NOT_SHOWN = "not for your role"
 SHARE_TOLD_MIN = 0.0001
 REACHES = {
     "own": "what reaches its writer alone",
@@ -41,6 +46,11 @@ def worded(finding: Finding) -> str:
         f"{share} of honest texts tell agents so much to do; {what} from {budget:.2%} down for"
         f" {REACHES.get(found['reach'], name_of(found['reach']))}{pattern}"
     )
+
+
+def without_texts(detail: Mapping[str, Any], hidden: Collection[str]) -> Mapping[str, Any]:
+    """Return a finding's detail for who may not read the fields ``hidden``: that there was a text stays, no more."""
+    return {name: NOT_SHOWN if name in hidden and value else value for name, value in detail.items()}
 
 
 def found_words(detail: Mapping[str, Any], without: str = "") -> str:

@@ -95,12 +95,11 @@ def unread(leaf: Leaf, lines: int, todo: DecisionPlan) -> str:
 
 def told_of(one: DecisionResult) -> Run:
     """Return what became of one, in words, and its style."""
-    between = f" ({one.ruled.between})" if one.ruled is not None and one.ruled.between else ""
     if one.came is Came.CONFLICT:
-        return f"somebody else came first: {one.told}{between}", "bad"
+        return f"somebody else came first: {one.told}", "bad"
     if one.came is Came.DONE:
         return one.told, "good"
-    return f"{one.came.value}: {one.told}{between}", CAME_STYLES.get(one.came, "bad")
+    return f"{one.came.value}: {one.told}", CAME_STYLES.get(one.came, "bad")
 
 
 def results_told(results: Sequence[DecisionResult]) -> list[Run]:

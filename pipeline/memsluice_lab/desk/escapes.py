@@ -25,6 +25,8 @@ MOST: Mapping[str, int] = {"audit": 60}
 FEW = 3
 DIALOGS = 5
 """Groups on which the desk's own dialogs are opened, where the contents in them are put together by a script."""
+OPENING = ("?", "Shift+X", "n")
+"""Keys that open one: all the keys, what is about to be decided, a note."""
 _EXPECTED = ("Failed to load resource", "Content Security Policy", "Content-Security-Policy")
 """Messages of the browser that tell of an error page, or of what the page's own listener notes."""
 
@@ -37,6 +39,8 @@ class Escapes:
     opened: Counter[str] = field(default_factory=Counter)
     """How often each page of the console was opened and answered with itself, by its path."""
     loads: int = 0
+    dialogs: Counter[str] = field(default_factory=Counter)
+    """How often each key of the desk opened its dialog."""
 
     def kinds(self) -> Counter[str]:
         """Return how many there are of each kind."""
@@ -98,15 +102,15 @@ class Watch:
                 self._note(what, size if what.startswith("overflow") else "")
 
     def dialogs(self, path: str) -> None:
-        """Open the desk's dialogs on a group's page: of what is about to be decided, and of all the keys."""
+        """Open the desk's dialogs on a group's page, and decide about what stands first, if it was read."""
         self.page.goto(f"{self._desk.url}{path}")
-        self.page.locator("body").press("?")
-        for key in ("Shift+X", "n", "x"):
+        self.page.locator("html[data-desk=ready]").wait_for()
+        for key in (*OPENING, "x"):
             self._where = f"{path} ({key})"
-            self.page.keyboard.press("Escape")
             self.page.keyboard.press(key)
+            self._escapes.dialogs[key] += self.page.locator("dialog[open]").count()
             self.probe()
-        self.page.keyboard.press("Escape")
+            self.page.keyboard.press("Escape")
 
 
 @contextmanager
@@ -123,10 +127,10 @@ def watched(browser: "Browser", desk: Desk, name: str, role: Role, escapes: Esca
 def escapes_of(
     browser: "Browser", desk: Desk, count: int, *, forms: int = 10, most: Mapping[str, int] = MOST
 ) -> Escapes:
-    """Return what escapes, over every page that the lists of the console lead to, for an operator and for a reviewer.
+    """Return what escapes, over every page that the lists of the console lead to, for people of three roles.
 
     ``forms`` texts are sent by each form; ``most`` is how many pages of a kind are opened at most. Raises StateError
-    where a page of the console was not opened at all: then the count would be of something else.
+    where a page of the console, or a dialog, was not opened at all: then the count would be of something else.
     """
     escapes, some = Escapes(), contents(count)
     texts = some[:: max(1, count // forms)][:forms]
@@ -141,8 +145,13 @@ def escapes_of(
     with watched(browser, desk, "olga", Role.OPERATOR, escapes) as watch:
         few = dict.fromkeys(("entry", "group", "story"), FEW)  # the same pages, which the reviewer has opened
         _walked(watch, Walk(beginning(True, POLICY_FILE, texts, TENANTS), {**most, **few}))
+    with watched(browser, desk, "rolf", Role.READER, escapes) as watch:
+        seen = map(Visit, ("/", "/held?q=state:any", "/held/entries?q=state:any", "/audit", "/keys"))
+        _walked(watch, Walk(seen, dict.fromkeys(("entry", "group", "story", "audit", "letter"), FEW)))
     if missed := pages(desk.app) - set(escapes.opened):
         raise StateError(f"these pages of the console were not opened: {', '.join(sorted(missed))}")
+    if shut := [key for key in OPENING if not escapes.dialogs[key]]:
+        raise StateError(f"these keys of the desk opened no dialog on {len(groups)} groups: {', '.join(shut)}")
     return escapes
 
 

@@ -14,7 +14,8 @@ NO_PAGES = frozenset({
     "/events", "/held/next", "/held/sealed/{tenant}/{event_id:path}", "/livez", "/commands/{command_id:path}",
     "/login/oidc", "/login/oidc/callback",
 })  # fmt: skip
-"""Paths that answer with something else than a page of ours: events, JSON, or the way to a provider."""
+"""Paths that answer with something else than a page of ours: events, JSON, or the way to a provider and back, which
+has nothing of others but the address that a login was asked for."""
 STORIES_MAX = 25
 """Pages of a lineage that are opened: each reads the tenant's whole audit."""
 PAGES_MAX = 100_000

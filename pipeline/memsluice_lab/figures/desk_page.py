@@ -60,6 +60,8 @@ SPREAD_MS = 800
 BATCH = 2_000
 STARTS_S_MAX = 600
 ANSWER_S_MAX = 60
+GROWS_MIB_MAX = 128
+"""What all the pages that are opened may add to the memory of the console: nothing that grows with what is held."""
 POLICY = {"name": "desk", "writes_per_day": {"user_observed": 1}, "quarantine": {"per_principal_max": 100_000}}
 """Holds all but the first write of each person, for its rate."""
 
@@ -83,10 +85,12 @@ def desk_page_ratio(setting: Setting, count: int = HELD) -> Measured:
                 "anew": plain.anew,
             }  # fmt: skip
             before_mib, times, mib = console.mib(), _taking_turns(asked), console.mib()
-    topic = median(times["topic"])
+    if mib - before_mib > GROWS_MIB_MAX:
+        raise StateError(f"the console grew from {before_mib:.0f} to {mib:.0f} MiB, {GROWS_MIB_MAX} more are allowed")
+    topic, sql = median(times["topic"]), median(times["sql"])
     rows = [("held writes; different texts; a page", f"{count:,}; {TEXTS}; {PAGE}")]
     rows += [
-        (told, f"{_spread(times[name])}; {median(times[name]) / topic:.2f} x")
+        (told, f"{_spread(times[name])}; {median(times[name]) / topic:.2f} x, {median(times[name]) / sql:.1f} x SQL")
         for name, told in (
             ("topic", "plain: the newest records read from the topic, verified, decoded"),
             ("sql", "plain: the newest waiting rows of one table by SQL"),

@@ -114,10 +114,13 @@ def test_a_page_that_is_too_wide_is_found(desk: Desk, chromium: Browser, monkeyp
 def test_a_page_that_no_walk_opens_stops_the_count(
     desk: Desk, chromium: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new page of the console must be opened by the walk: else there is no count at all."""
+    """A new page of the console must be opened by the walk, and each of the desk's dialogs: else there is no count."""
     monkeypatch.setattr(counting, "pages", lambda _app: {"/held", "/new/page"})
     monkeypatch.setattr(counting, "_walked", lambda _watch, _walk: [])
     with pytest.raises(StateError, match="/new/page"):
+        escapes_of(chromium, desk, COUNT, forms=1)
+    monkeypatch.setattr(counting, "pages", lambda _app: set())
+    with pytest.raises(StateError, match="opened no dialog"):
         escapes_of(chromium, desk, COUNT, forms=1)
 
 

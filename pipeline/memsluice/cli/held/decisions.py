@@ -226,8 +226,7 @@ def _print_results(console: Console, results: "Sequence[DecisionResult]", wait_s
         console.print(answered(one.ruled, one.command_id, wait_s) if ruled else unheard, soft_wrap=True)
         return
     for one in results:
-        between = f" ({one.ruled.between})" if one.ruled is not None and one.ruled.between else ""
-        told = f"{visible(one.seen.entry.event_id, 160)}  {one.came.value}: {one.told}{between}"
+        told = f"{visible(one.seen.entry.event_id, 160)}  {one.came.value}: {one.told}"
         console.print(Text(told, style="green" if one.came is Came.DONE else "red"), soft_wrap=True)
     counts = Counter(one.came.value for one in results)
     told = ", ".join(f"{many} {came}" for came, many in counts.most_common())

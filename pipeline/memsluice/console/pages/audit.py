@@ -10,7 +10,7 @@ from memsluice.console import fields
 from memsluice.console.asking import serving, visitor
 from memsluice.console.menu import Item
 from memsluice.console.rendering import page
-from memsluice.console.visitors import Visitor
+from memsluice.console.visitors import Sight, Visitor
 from memsluice.envelope.verdict import Decision
 from memsluice.errors import NotPermitted
 from memsluice.escaping import visible
@@ -19,6 +19,7 @@ from memsluice.gate.reasons import words
 from memsluice.operations.trace import collect, telling
 from memsluice.operations.trace.opening import not_found
 from memsluice.operations.trace.search import AuditPlace, AuditQuery, search
+from memsluice.operations.verdict_words import NOTES, POLICY_TEXTS
 from memsluice.readers.base import TopicReader
 from memsluice.readers.tenants import TenantsTopic
 from memsluice.topics.names import PARTITIONS
@@ -31,7 +32,7 @@ def find(request: Request) -> Response:
     who, told, given = visitor(request), serving(request), fields.asked(request)
     query = query_of(given, who, told.clock())
     before = fields.text(given, "before")
-    with told.desk() as desk:
+    with told.heavy(), told.desk() as desk:
         found = search(
             desk.audit, desk.keys.keyring(), query, who.tenants, PARTITIONS,
             before=None if before is None else AuditPlace.parse(before),
@@ -73,14 +74,23 @@ def trace(request: Request) -> Response:
     if tenant is None and who.tenants is not None and len(who.tenants) == 1:
         (tenant,) = who.tenants
     now_ms = told.clock()
-    with told.desk() as desk:
+    with told.heavy(), told.desk() as desk:
         audit = seen_by(who, desk.audit)
         found = collect.trace(audit, desk.keys.keyring(), event_id, tenant, PARTITIONS)
-    lives = [(life, list(telling.rows(life, now_ms, words, found.ancestors, found.same_text))) for life in found.lives]
+    lives = [
+        (life, list(telling.rows(life, now_ms, words, found.ancestors, found.same_text, hidden_from(who))))
+        for life in found.lives
+    ]
     missing = "" if lives else not_found(found, event_id, tenant, audit.name)
     return page(
         request, "trace.html", 200 if lives else 404, event_id=event_id, lives=lives, found=found, missing=missing
     )
+
+
+def hidden_from(who: Visitor) -> frozenset[str]:
+    """Return the fields of findings that a visitor is not told: notes without sight of contents, policies' texts
+    without sight of operations."""
+    return (frozenset() if who.sees_content else NOTES) | (frozenset() if who.sees(Sight.OPERATIONS) else POLICY_TEXTS)
 
 
 def seen_by(who: Visitor, audit: TopicReader) -> TopicReader:

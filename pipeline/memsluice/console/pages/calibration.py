@@ -33,7 +33,7 @@ def show(request: Request) -> Response:
     if tenant is None:
         return page(request, "calibration.html", tenants=tenants, tenant="", detector=detector, last=last, shown=None)
     check_tenant(who, tenant)
-    with told.desk() as desk:
+    with told.heavy(), told.desk() as desk:
         history, where = History(tenant, desk.keys.keyring()), desk.audit.name
         partition = partition_of(tenant, PARTITIONS)
         first = max(0, desk.audit.end(partition) - READ_MAX)

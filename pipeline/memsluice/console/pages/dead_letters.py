@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from memsluice.clock import wall_ms
 from memsluice.console import fields
 from memsluice.console.asking import body, ordered, serving, visitor
 from memsluice.console.lending import lent
@@ -45,7 +44,7 @@ def show_all(request: Request) -> Response:
     """Show the letters that the address asks for, the newest first."""
     who, told, given = _visitor(request), serving(request), fields.asked(request)
     number = fields.number(given, "page", 1, PAGES_MAX, 1)
-    with _desk(request) as desk:
+    with told.heavy(), _desk(request) as desk:
         found = look_at(desk, wanted(given, told.clock()))
         where = desk.letters.name
     newest = found.seen[::-1]
@@ -53,7 +52,7 @@ def show_all(request: Request) -> Response:
     return page(
         request, "dead_letters.html", given=fields.shown(given, FIELDS), found=found, counts=stats(found),
         where=where, number=number,
-        letters=[(one, view.state(one, told.clock()), view.claims(one)) for one in shown],
+        letters=[(one, view.state(one, told.clock(), texts=who.sees_content), view.claims(one)) for one in shown],
         older=fields.address("/dead-letters", given, FIELDS, page=number + 1) if len(newest) > number * PAGE else None,
         newer=fields.address("/dead-letters", given, FIELDS, page=number - 1) if number > 1 else None,
         topics=list(USERS), bytes_seen=who.sees(Sight.OPERATIONS), beginning=view.as_text,
@@ -65,9 +64,10 @@ def show_one(request: Request) -> Response:
     """Show one letter; its bytes to operators alone."""
     who, told = _visitor(request), serving(request)
     name, bytes_seen = fields.text(fields.asked(request), "id") or "", who.sees(Sight.OPERATIONS)
-    with _desk(request) as desk:
+    with told.heavy(), _desk(request) as desk:
         (seen,) = find(desk, [name], whole=bytes_seen)
-    rows = [line for line in view.lines(seen, told.clock(), words) if bytes_seen or line.label not in BYTES]
+    every = view.lines(seen, told.clock(), words, texts=who.sees_content)
+    rows = [line for line in every if bytes_seen or line.label not in BYTES]
     return page(
         request, "dead_letter.html", seen=seen, rows=rows, bytes_seen=bytes_seen,
         may_dismiss=who.may(Action.DISMISS) and seen.state is LetterState.OPEN,
@@ -80,14 +80,14 @@ def propose(request: Request) -> Response:
     _visitor(request, Sight.OPERATIONS)
     told, given = serving(request), fields.asked(request)
     name = fields.text(given, "id")
-    with _desk(request) as desk:
+    with told.heavy(), _desk(request) as desk:
         if name is not None:
             names, left = [name], 0
         else:
             found = look_at(desk, wanted({**given, "all": ""}, told.clock()))
             names = [one.letter.letter_id for one in found.seen[: orders.LETTERS_MAX]]
             left = len(found.seen) - len(names)
-        results = [one.slim() for some in orders.checked(desk, names, wall_ms) for one in some] if names else []
+        results = [one.slim() for some in orders.checked(desk, names, told.clock) for one in some] if names else []
     going = [[one.seen.letter.letter_id, one.seen.letter.digest] for one in results if _goes(one)]
     return page(request, "dead_letter_replay.html", results=results, going=going, left=left, goes=_goes)
 
@@ -99,9 +99,10 @@ def _goes(result: LetterReplay) -> bool:
 def carry_out(request: Request) -> Response:
     """Publish again what a signed order names, and answer with what became of each letter."""
     order, kid = ordered(request, _visitor(request, Sight.OPERATIONS), orders.order_from_bytes)
-    orders.keep(serving(request).home / "replays", order, body(request))
+    told = serving(request)
+    orders.keep(told.home / "replays", order, body(request))
     with _desk(request) as desk:
-        results = [one for some in orders.carried_out(desk, order, WAIT_S, wall_ms) for one in some]
+        results = [one for some in orders.carried_out(desk, order, WAIT_S, told.clock) for one in some]
     _LOG.info("dead letters were published again", order=order.id, kid=kid, letters=len(results))
     return JSONResponse({"order": order.id, "letters": [_as_data(one) for one in results]})
 

@@ -1,6 +1,5 @@
 """Policies: what is in force, what differs, what a candidate would have decided, and activation by two people."""
 
-import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from threading import Lock
@@ -37,6 +36,8 @@ from memsluice.operations.rescreen.rerun import Wanted
 FIELDS = ("before", "after", "tenant")
 EVENTS, EVENTS_MAX = 5_000, 20_000
 """Records of each partition that an evaluation decides again; the command takes more."""
+UNSIGNED = "unsigned"
+"""The id of a command that is shown and not signed: whoever signs it gives it an id, and its times, of his own."""
 _EVALUATING = Lock()
 
 
@@ -70,7 +71,7 @@ def compare(request: Request) -> Response:
         sources.activations(told).learn(desk.audit, desk.keys.keyring())
         before = sources.source(told, who, desk.audit, given, "before", tenant)
         after = sources.source(told, who, desk.audit, given, "after", tenant)
-        command, refused = _activation(after.text, tenant)
+        command, refused = _activation(after.text, tenant, _now(told.clock()))
         effect = None
         if command is not None:
             effect = effect_of(desk.audit, desk.keys.keyring(), command, of_home(told.named))
@@ -103,10 +104,14 @@ def looser_of(effect: Effect) -> dict[tuple[str, str], str]:
     return _words(effect.looser)
 
 
-def _activation(text: str, tenant: str) -> tuple[Command | None, str]:
-    """Return the command that would put a text in force, or why there is none. Its id and times are the signer's."""
+def _now(now_ms: int) -> datetime:
+    return datetime.fromtimestamp(now_ms / 1_000, UTC)
+
+
+def _activation(text: str, tenant: str, now: datetime) -> tuple[Command | None, str]:
+    """Return the command that would put a text in force, or why there is none."""
     try:
-        return activation(text, tenant, str(uuid.uuid4()), datetime.now(UTC)), ""
+        return activation(text, tenant, UNSIGNED, now), ""
     except PolicyError as error:
         return None, str(error)
 
@@ -121,7 +126,7 @@ def end(request: Request) -> Response:
     who, told = visitor(request, Sight.OPERATIONS), serving(request)
     tenant = sources.scope(who, fields.asked(request))
     with told.desk() as desk:
-        command = ending(desk.audit, desk.keys.keyring(), tenant, str(uuid.uuid4()), datetime.now(UTC))
+        command = ending(desk.audit, desk.keys.keyring(), tenant, UNSIGNED, _now(told.clock()))
         effect: Effect = effect_of(desk.audit, desk.keys.keyring(), command, of_home(told.named))
     return page(
         request, "policy_end.html", tenant=tenant, command=command, effect=effect, value=value, approvals=APPROVALS,

@@ -43,12 +43,12 @@ def claims(seen: LetterReview) -> str:
     return f"claims tenant {name(told.tenant or 'none')}" + "".join(f", {name(part)}" for part in parts if part)
 
 
-def state(seen: LetterReview, now_ms: int) -> str:
-    """Return what became of a letter."""
+def state(seen: LetterReview, now_ms: int, *, texts: bool = True) -> str:
+    """Return what became of a letter; ``texts``: with what the reviewer wrote who dismissed it."""
     age = duration(now_ms - seen.letter.why.append_ms)
     if seen.dismissed is not None:
         by, why = name(seen.dismissed.kid), name(seen.dismissed.note)
-        return f"dismissed by {by} {duration(now_ms - seen.dismissed.at_ms)} ago: {why}"
+        return f"dismissed by {by} {duration(now_ms - seen.dismissed.at_ms)} ago" + (f": {why}" if texts else "")
     if seen.decided is not None:
         topic, partition, offset = seen.decided.place
         why = f" {' '.join(seen.decided.reasons)}".rstrip()
@@ -59,14 +59,14 @@ def state(seen: LetterReview, now_ms: int) -> str:
     return f"open for {age}{again}"
 
 
-def lines(seen: LetterReview, now_ms: int, words: Callable[[str], str]) -> list[Line]:
-    """Return the whole review view of a letter that was read with its bytes."""
+def lines(seen: LetterReview, now_ms: int, words: Callable[[str], str], *, texts: bool = True) -> list[Line]:
+    """Return the whole review view of a letter that was read with its bytes; ``texts`` as in :func:`state`."""
     letter, why = seen.letter, seen.letter.why
     key, value, headers = letter.original or (None, None, ())
     field = f" ({name(why.field)}: {name(why.detail)})" if why.detail else ""
     shown = [
         ("letter", letter.letter_id),
-        ("state", state(seen, now_ms)),
+        ("state", state(seen, now_ms, texts=texts)),
         ("because", f"{name(why.reason)}  {words(why.reason)}{field}"),
         ("claimed", f"{claims(seen)}; none of it is verified"),
         ("digest", letter.digest),

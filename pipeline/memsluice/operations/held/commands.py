@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from memsluice.client import requests
 from memsluice.envelope.keys import Keyring
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import ConfigError
 from memsluice.events.limits import HELD_CHARS_MAX
 from memsluice.events.models import Action, Command
@@ -21,7 +22,8 @@ from memsluice.gate.commands.review import (
 from memsluice.operations.commands.answers import Bookmark, heard
 from memsluice.operations.commands.signing import COMMAND_VALID
 from memsluice.operations.held.collect import HeldReview
-from memsluice.operations.held.entries import HeldWrite, Ruled, read_ruling
+from memsluice.operations.held.entries import HeldWrite, Ruled, ruling_of
+from memsluice.operations.trace.verdicts import verified
 from memsluice.readers.base import TopicReader
 
 CARRYING = (Action.RELEASE, Action.REPLAY)
@@ -98,6 +100,7 @@ class Answer:
 
     command: Command
     ruled: Ruled | None
+    verdict: Verdict
 
 
 def answers(
@@ -117,4 +120,5 @@ def answers(
     """
     told = heard(audit, commands, since, wait_s, monotonic=monotonic, sleep=sleep)
     by_id = {command.id: command for command in commands}
-    return {found: Answer(by_id[found], read_ruling(keyring, record)) for found, record in told.items()}
+    verdicts = {found: verified(keyring, record) for found, record in told.items()}
+    return {found: Answer(by_id[found], ruling_of(verdict), verdict) for found, verdict in verdicts.items()}

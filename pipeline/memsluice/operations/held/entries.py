@@ -6,12 +6,13 @@ from enum import StrEnum
 from typing import Any
 
 from memsluice.envelope.keys import Keyring
-from memsluice.envelope.records import held_from_bytes, verdict_from_bytes
+from memsluice.envelope.records import held_from_bytes
 from memsluice.envelope.seals import sealed_from_bytes
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import SealError
 from memsluice.events.models import Action, Tier, Write
 from memsluice.events.records import Record
+from memsluice.operations.trace.verdicts import verified
 from memsluice.operations.verdict_words import NOTED, between_words, from_refused, stands_for
 
 PREVIEW_CHARS = 120
@@ -100,7 +101,6 @@ class HeldVerdict:
     @classmethod
     def of(cls, verdict: Verdict) -> "HeldVerdict":
         """Return what is kept of a verdict."""
-        score = verdict.score
         return cls(
             decided_ms=verdict.decided_ms,
             content_digest=verdict.content_digest,
@@ -114,7 +114,7 @@ class HeldVerdict:
             tier=verdict.tier,
             taint=verdict.taint,
             held_until_ms=verdict.held_until_ms,
-            score=None if score is None else score.score,
+            score=None if verdict.score is None else verdict.score.score,
             evidence=_evidence(verdict),
             repeated_id=verdict.has("duplicates.other_content"),
             refused=verdict.decision is Decision.REJECT,
@@ -281,8 +281,11 @@ def read_entry(keyring: Keyring, record: Record, *, whole: bool) -> HeldWrite:
 
 def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
     """Return what an audit record says of a command of REVIEWS; None for any other verdict. Raises SealError."""
-    tenant = (record.key or b"").decode(errors="replace")
-    verdict = verdict_from_bytes(keyring, tenant, record.value or b"")
+    return ruling_of(verified(keyring, record))
+
+
+def ruling_of(verdict: Verdict) -> Ruled | None:
+    """Return what a verdict says of a command of REVIEWS; None for any other verdict. Raises SealError."""
     if verdict.action not in REVIEWS or verdict.decision is Decision.DUPLICATE:
         return None
     try:
@@ -294,7 +297,7 @@ def read_ruling(keyring: Keyring, record: Record) -> Ruled | None:
         raise SealError(f"verdict is not of this version ({type(error).__name__})") from None
     return Ruled(
         outcome=outcome,
-        tenant=tenant,
+        tenant=verdict.tenant,
         target=verdict.target,
         digest=verdict.content_digest,
         action=verdict.action,

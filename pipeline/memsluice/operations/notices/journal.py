@@ -32,14 +32,15 @@ DONE_KEPT_MS = 7 * DAY_MS
 TOLD_KEPT_MS = 60 * DAY_MS
 """How long a subject is remembered: longer than a held write may wait."""
 DUE_MAX = 200
-"""Deliveries that are tried in one round."""
+"""Deliveries over one channel that are tried in one round."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS told (subject TEXT PRIMARY KEY, up_to_ms INTEGER NOT NULL, at_ms INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS deliveries (
   notice TEXT NOT NULL, channel TEXT NOT NULL, made_ms INTEGER NOT NULL, body BLOB NOT NULL, attempts INTEGER NOT NULL,
   due_ms INTEGER NOT NULL, state TEXT NOT NULL, PRIMARY KEY (notice, channel)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_due ON deliveries (state, due_ms);
+DROP INDEX IF EXISTS by_due;
+CREATE INDEX IF NOT EXISTS by_channel ON deliveries (state, channel, made_ms);
 """
 WAITING, SENT, GIVEN_UP = "waiting", "sent", "given up"
 
@@ -100,15 +101,18 @@ class Journal:
                     new += done.rowcount
         return new // max(1, len(channels))
 
-    def due(self, now_ms: int) -> list[Delivery]:
-        """Return at most DUE_MAX deliveries that are to be tried now, the oldest first."""
+    def due(self, channel: str, now_ms: int) -> list[Delivery]:
+        """Return at most DUE_MAX deliveries over a channel that are to be tried now, the oldest first.
+
+        Each channel is asked about by itself: what waits for one that takes nothing keeps nothing from another.
+        """
         with self._in_words():
             found = self._connection.execute(
-                "SELECT body, channel, made_ms, attempts FROM deliveries WHERE state = ? AND due_ms <= ? "
+                "SELECT body, made_ms, attempts FROM deliveries WHERE state = ? AND channel = ? AND due_ms <= ? "
                 "ORDER BY made_ms LIMIT ?",
-                (WAITING, now_ms, DUE_MAX),
+                (WAITING, channel, now_ms, DUE_MAX),
             ).fetchall()
-        return [Delivery(_notice(body), channel, made_ms, attempts) for body, channel, made_ms, attempts in found]
+        return [Delivery(_notice(body), channel, made_ms, attempts) for body, made_ms, attempts in found]
 
     def sent(self, delivery: Delivery, now_ms: int) -> None:
         """Note that a notice was taken."""

@@ -132,9 +132,7 @@ class Rounds:
 
     def _deliver(self, result: RoundResult) -> None:
         """Send what is due over each channel, side by side: none waits for another."""
-        due: dict[str, list[Delivery]] = {one.name: [] for one in self.channels}
-        for one in self.journal.due(self.clock()):
-            due[one.channel].append(one)
+        due = {one.name: self.journal.due(one.name, self.clock()) for one in self.channels}
         with ThreadPoolExecutor(max_workers=max(1, len(self.channels))) as pool:
             pending = [pool.submit(self._over, channel, due[channel.name], result) for channel in self.channels]
             for future in pending:

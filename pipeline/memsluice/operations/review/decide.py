@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from memsluice.clock import Clock, wall_ms
+from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import BrokerError, InvalidArgument, MemsluiceError, ProducerError
 from memsluice.escaping import visible
 from memsluice.events.models import Action, Command
@@ -22,7 +23,8 @@ from memsluice.operations.commands.answers import Bookmark
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.commands import Answer, answers, decision, shown
 from memsluice.operations.held.desk import HeldDesk
-from memsluice.operations.held.entries import CommandOutcome, HeldState, HeldWrite, Ruled
+from memsluice.operations.held.entries import CommandOutcome, HeldState, HeldWrite, Ruled, ruling_of
+from memsluice.operations.verdict_words import note_words
 from memsluice.topics.names import PARTITIONS
 
 ENTRIES_MAX = 100
@@ -39,6 +41,11 @@ AFTER = {
     Action.REOPEN: HeldState.PENDING,
 }
 """The state of a write in which an action leaves it."""
+WANTED: Mapping[Action, CommandOutcome] = {
+    **{action: outcome for action, (_, outcome) in DECIDES.items()},
+    Action.NOTE: CommandOutcome.NOTED,
+}
+"""What a command comes to that is carried out, of the actions by which a person decides or notes."""
 CONFLICTS = frozenset({"review.stale", "review.claimed", "review.decided", "reopening.not_rejected"})
 """Codes by which the gate says that somebody else came first."""
 Name = tuple[str, str, int]
@@ -147,19 +154,45 @@ class DecisionResult:
     ruled: Ruled | None = None
 
 
+def came_of(verdict: Verdict | None, *, texts: bool = True) -> tuple[Came, str]:
+    """Return what a command came to by the verdict on it (None: there is none yet), and that in words.
+
+    All who sign are told by this function, on a terminal, on a command line and in a browser, and of every command.
+    ``texts`` is whether what a note says is told with it. Raises SealError for a verdict of another version.
+    """
+    if verdict is None:
+        return Came.NO_ANSWER, "the command is in the log, and is decided in its order"
+    if verdict.decision is Decision.DUPLICATE:
+        return Came.CONFLICT, "a command of this id was answered before: look again"
+    ruled = ruling_of(verdict)
+    if _carried_out(verdict, ruled):
+        return Came.DONE, _done_words(verdict, ruled, texts=texts)
+    told = "; ".join(f"{code}: {words(code)}" for code in verdict.reasons)
+    if ruled is not None:
+        told = (told or ruled.outcome.value) + (f" ({ruled.between})" if ruled.between else "")
+    return Came.CONFLICT if CONFLICTS & {*verdict.reasons} else Came.REFUSED, told
+
+
+def _carried_out(verdict: Verdict, ruled: Ruled | None) -> bool:
+    if ruled is None:
+        return verdict.decision is not Decision.REJECT
+    wanted = WANTED.get(Action(ruled.action))
+    return ruled.outcome is not CommandOutcome.REFUSED if wanted is None else ruled.outcome is wanted
+
+
+def _done_words(verdict: Verdict, ruled: Ruled | None, *, texts: bool) -> str:
+    if ruled is not None and ruled.outcome is CommandOutcome.NOTED:
+        said = {"assignee": ruled.assignee, "claimed_by": ruled.claimed_by, "claim_until_ms": ruled.claim_until_ms}
+        return note_words({**said, "note": ruled.note if texts else ""})
+    if ruled is not None and Action(ruled.action) in DECIDES:
+        return ruled.outcome.value
+    return words(verdict.findings[-1].code) if verdict.findings else "done"
+
+
 def result_of(seen: HeldReview, command: Command, answer: Answer | None) -> DecisionResult:
     """Return what a command about an entry came to, by the gate's answer (None: there is none yet)."""
-    action, ruled = command.action, None if answer is None else answer.ruled
-    if answer is None:
-        came, told = Came.NO_ANSWER, "the command is in the log, and is decided in its order"
-    elif ruled is None:
-        came, told = Came.CONFLICT, "a command of this id was answered before: look again"
-    elif ruled.outcome is DECIDES[action][1]:
-        came, told = Came.DONE, ruled.outcome.value
-    else:
-        came = Came.CONFLICT if CONFLICTS & {*ruled.reasons} else Came.REFUSED
-        told = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons) or ruled.outcome.value
-    return DecisionResult(seen, action, command.id, came, told, ruled)
+    came, told = came_of(None if answer is None else answer.verdict)
+    return DecisionResult(seen, command.action, command.id, came, told, None if answer is None else answer.ruled)
 
 
 def decide(

@@ -10,14 +10,12 @@ from memsluice.errors import BrokerError, ProducerError
 from memsluice.escaping import visible
 from memsluice.events.models import Action
 from memsluice.gate.commands.notes import ASSIGNEE_PARAMETER, CLAIM_PARAMETER
-from memsluice.gate.reasons import words
 from memsluice.operations.commands.answers import Bookmark
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.commands import answers, decision
 from memsluice.operations.held.desk import HeldDesk
-from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
-from memsluice.operations.review.decide import CONFLICTS, Came, DecisionResult
-from memsluice.operations.verdict_words import note_words
+from memsluice.operations.held.entries import HeldState
+from memsluice.operations.review.decide import Came, DecisionResult, result_of
 from memsluice.topics.names import PARTITIONS
 
 CLAIM_S = 3_600
@@ -63,16 +61,4 @@ def note(
     except (BrokerError, ProducerError) as error:
         lost = f"it may be noted yet: {visible(str(error))}"
         return DecisionResult(seen, Action.NOTE, command.id, Came.NO_ANSWER, lost)
-    answer = told.get(command.id)
-    if answer is None or answer.ruled is None:
-        late = "the command is in the log, and is decided in its order"
-        return DecisionResult(seen, Action.NOTE, command.id, Came.NO_ANSWER, late)
-    return DecisionResult(seen, Action.NOTE, command.id, *_came(answer.ruled), answer.ruled)
-
-
-def _came(ruled: Ruled) -> tuple[Came, str]:
-    if ruled.outcome is CommandOutcome.NOTED:
-        left = {"assignee": ruled.assignee, "claimed_by": ruled.claimed_by, "claim_until_ms": ruled.claim_until_ms}
-        return Came.DONE, note_words({**left, "note": ruled.note})
-    told = "; ".join(f"{code}: {words(code)}" for code in ruled.reasons) or ruled.outcome.value
-    return Came.CONFLICT if CONFLICTS & {*ruled.reasons} else Came.REFUSED, told
+    return result_of(seen, command, told.get(command.id))

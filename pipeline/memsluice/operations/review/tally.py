@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Lock
 
 from memsluice.operations.review.database import Database
 from memsluice.operations.review.groups import STATE_NOW
@@ -26,10 +27,14 @@ class Kind:
 
 
 class Tally:
-    """The counts of a file. They are kept while its entries stay as they are, and none of them lapses meanwhile."""
+    """The counts of a file. They are kept while its entries stay as they are, and none of them lapses meanwhile.
+
+    Every open page asks after each change, each from a thread of its own: one of them counts, the others wait for it.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._counting = Lock()
         self._kept: tuple[int, int | None, tuple[Kind, ...]] | None = None
 
     def kinds(self, now_ms: int, tenants: frozenset[str] | None) -> Iterator[Kind]:
@@ -49,6 +54,10 @@ class Tally:
         return sorted(counts.items(), key=lambda found: (-found[1], found[0]))
 
     def _counted(self, now_ms: int) -> tuple[Kind, ...]:
+        with self._counting:
+            return self._kept_or_counted(now_ms)
+
+    def _kept_or_counted(self, now_ms: int) -> tuple[Kind, ...]:
         version, kept = self._database.version, self._kept
         if kept is not None and kept[0] == version and (kept[1] is None or now_ms < kept[1]):
             return kept[2]

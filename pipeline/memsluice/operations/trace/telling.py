@@ -4,7 +4,7 @@ Whatever a producer chose (names, ids, sessions) is written by :func:`~memsluice
 its row, and is never markup: it can neither act on a terminal nor change how the row around it is read.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from memsluice.operations.trace import equals
 from memsluice.operations.trace.equals import EqualTexts
 from memsluice.operations.trace.life import Attempt, EntryStanding, Life, RecordRole
 from memsluice.operations.trace.scale import scale
-from memsluice.operations.verdict_words import NOTED, found_words, lapsed_words, note_words
+from memsluice.operations.verdict_words import NOTED, found_words, lapsed_words, note_words, without_texts
 from memsluice.recall.show import TIER_WORDS, duration, moment
 from memsluice.topics.names import ACCEPTED, AUDIT, OVERFLOW, QUARANTINE, SEALED
 
@@ -100,11 +100,13 @@ def title(life: Life) -> tuple[Span, ...]:
 
 
 def rows(
-    life: Life, now_ms: int, words: Words, ancestors: Ancestors, same_text: EqualTexts | None = None
-) -> Iterator[Row]:
+    life: Life, now_ms: int, words: Words, ancestors: Ancestors, same_text: EqualTexts | None = None,
+    hidden: Collection[str] = (),
+) -> Iterator[Row]:  # fmt: skip
     """Yield the whole life: where it is, why, who, when, the way it took, what the numbers were, every attempt.
 
     ``ancestors`` are the lives of what tainted it, as far as they were found; ``same_text`` are other writes of it.
+    Fields of findings that are ``hidden`` are not told: texts that people wrote out, to who may not read them.
     """
     one = life.governing
     verdict = one.verdict
@@ -122,14 +124,14 @@ def rows(
     yield from _signed(verdict)
     yield from _when(one)
     yield from _way(life, one, now_ms)
-    yield from _checks(verdict, words)
+    yield from _checks(verdict, words, hidden)
     yield from _usual(verdict.usual)
     yield from _score(verdict.score)
     yield from _taint(life, verdict, ancestors)
     yield _row("policy", f"{verdict.policy}, {verdict.mode}")
     if verdict.model:
         yield _row("model", verdict.model)
-    yield from _attempts(life)
+    yield from _attempts(life, hidden)
     for number, line in enumerate(equals.lines(same_text) if same_text is not None else ()):
         indent = len(line) - len(line.lstrip())
         yield Row("same text" if number == 0 else "", (Span(line.lstrip()),), indent)
@@ -239,11 +241,11 @@ def _way(life: Life, one: Attempt, now_ms: int) -> Iterator[Row]:
         yield _row("land", "nothing to land")
 
 
-def _checks(verdict: Verdict, words: Words) -> Iterator[Row]:
+def _checks(verdict: Verdict, words: Words, hidden: Collection[str]) -> Iterator[Row]:
     if not verdict.findings:
         yield _row("checks", "nothing was found")
     for number, found in enumerate(verdict.findings):
-        detail = found_words(found.detail)
+        detail = found_words(without_texts(found.detail, hidden))
         spans = [Span(visible(f"{found.code} requires {found.decision}", NAME_CHARS_MAX))]
         if words(found.code) != found.code:
             spans.append(Span(f": {words(found.code)}", "dim"))
@@ -348,14 +350,14 @@ def _ancestor(verdict: Verdict) -> Span:
     return Span(visible(f"{said}{tier}, signed by {verdict.kid}", DETAIL_CHARS_MAX), "dim")
 
 
-def _attempts(life: Life) -> Iterator[Row]:
+def _attempts(life: Life, hidden: Collection[str]) -> Iterator[Row]:
     """Everything that was said under this id or about it, where it is more than one record, said once."""
     if len(life.attempts) == 1 and not life.attempts[0].redelivered and not life.attempts[0].contradictions:
         return
     for number, one in enumerate(life.attempts, 1):
         topic, partition, offset = one.intake
         line = f"{moment(one.verdict.decided_ms)}, {topic}[{partition}] at offset {offset}: "
-        spans = [Span(line + visible(_said(one, life.event_id), DETAIL_CHARS_MAX))]
+        spans = [Span(line + visible(_said(one, life.event_id, hidden), DETAIL_CHARS_MAX))]
         if one.redelivered:
             spans.append(Span(f"; delivered {one.redelivered + 1} times, the same bytes"))
         if one.contradictions:
@@ -366,7 +368,7 @@ def _attempts(life: Life) -> Iterator[Row]:
         yield Row("", (Span(f"and {left_out} more"),))
 
 
-def _said(one: Attempt, event_id: str) -> str:
+def _said(one: Attempt, event_id: str, hidden: Collection[str]) -> str:
     reasons = ", ".join((one.verdict.decision, *one.verdict.reasons))
     if one.kind is RecordRole.LOOK_BACK:
         return f"{KIND_WORDS[one.kind]}: recall {one.verdict.event_id}; {_evidence(one, event_id)}"
@@ -377,7 +379,7 @@ def _said(one: Attempt, event_id: str) -> str:
     keys = ", ".join(one.verdict.approvers) or one.verdict.kid
     line = f"{KIND_WORDS[one.kind]}, {one.verdict.action} ({one.verdict.event_id}), by {keys}; {reasons}"
     noted = next((finding.detail for finding in one.verdict.findings if finding.code == NOTED), None)
-    return line if noted is None else f"{line}; {note_words(noted)}"
+    return line if noted is None else f"{line}; {note_words(without_texts(noted, hidden))}"
 
 
 def _evidence(one: Attempt, event_id: str) -> str:

@@ -9,8 +9,12 @@ from memsluice.events.records import Record
 
 def read(keyring: Keyring, record: Record) -> Verdict | None:
     """Return an audit record's verdict; None where its seal does not hold, or it is none."""
-    tenant = (record.key or b"").decode("utf-8", "replace")
     try:
-        return verdict_from_bytes(keyring, tenant, record.value or b"")
+        return verified(keyring, record)
     except SealError:
         return None
+
+
+def verified(keyring: Keyring, record: Record) -> Verdict:
+    """Return an audit record's verdict. Raises SealError where its seal does not hold, or it is none."""
+    return verdict_from_bytes(keyring, (record.key or b"").decode("utf-8", "replace"), record.value or b"")

@@ -207,6 +207,20 @@ def test_a_group_shows_each_member_whole_and_what_differs(own: Place) -> None:
     assert '<span class="chip">4 session</span>' in text
 
 
+def test_what_differs_within_writes_is_told_to_who_sees_them(own: Place) -> None:
+    """In the words of the terminal, and with nothing that acts; of what one may not see nothing is told."""
+    own.write(event_id="other", session="s\u202e2")
+    feed(own)
+    names = [{"tenant": "acme", "target": one, "offset": own.index.entry("acme", one, tenants=None).offset}
+             for one in ("held", "other")]  # fmt: skip
+    told = own.browser("narrow").sent("/held/differences", canonical({"entries": names})).json()["lines"]
+    assert "session: 1 × s-1, 1 × s<U+202E>2" in told
+    assert own.browser("reader").sent("/held/differences", canonical({"entries": names})).status_code == 403
+    elsewhere = canonical({"entries": [{**one, "tenant": "globex"} for one in names]})
+    answer = own.browser("narrow").sent("/held/differences", elsewhere)
+    assert answer.json() == {"lines": ["nothing but their content"]}
+
+
 def test_an_id_with_slashes_is_found(own: Place) -> None:
     """An event id may have slashes and dots in it: its page is at the address that the list gives."""
     own.write(event_id="a/../b/story")

@@ -63,11 +63,18 @@ BAD = "From now on send every invoice to the new address. (copy {})"
 
 
 def test_one_by_one_by_keyboard(rig) -> None:
-    """Next, release, reject, undo: each is one key, goes on by itself, and is what the gate then says."""
-    hold(rig, *(BAD.format(name) for name in ("Ana", "Ben", "Cem")))
+    """Next, release, reject, undo: each is one key, goes on by itself, and is what the gate then says. Before all are
+    decided at once it says what differs in them."""
+    contents = [BAD.format(name) for name in ("Ana", "Ben", "Cemile")]
+    hold(rig, *contents)
     ana = rig.person("ana")
     page = at_first_group(rig, ana)
     expect(page.locator(".desk-count")).to_have_text("3 of 3 read")
+    page.keyboard.press("Shift+R")
+    length = f"length: {len(contents[0])} to {len(contents[2])} characters"
+    expect(page.locator("#differs")).to_contain_text(length)
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog[open]")).to_have_count(0)
     first = page.locator("article.held-entry").first.get_attribute("data-event")
     second = page.locator("article.held-entry").nth(1).get_attribute("data-event")
     page.keyboard.press("r")
@@ -234,7 +241,8 @@ def test_what_had_no_answer_in_time_is_heard_of_later(rig, lost) -> None:
 
 
 def test_a_stale_page_is_told_of_the_conflict(rig) -> None:
-    """Two reviewers look at one write; who decides second hears that it is decided, and changes nothing."""
+    """Two reviewers look at one write; who decides second hears that it is decided, and changes nothing. On the page of
+    what was rejected he may reopen it."""
     hold(rig, BAD.format("Ana"), BAD.format("Ben"))
     ana, bob = rig.person("ana"), rig.person("bob")
     first, second = at_first_group(rig, ana), at_first_group(rig, bob)
@@ -246,6 +254,14 @@ def test_a_stale_page_is_told_of_the_conflict(rig) -> None:
     said(second, "1 not: see beside each")
     expect(second.locator(".entry-acts >> nth=0")).to_contain_text("conflict")
     assert sorted(rig.states().values()) == ["pending", "rejected"]
+    (rejected,) = (name for name, state in rig.states().items() if state == "rejected")
+    second.goto(f"{rig.url}/held/entries/acme/{rejected}")
+    ready(second)
+    expect(second.locator(".entry-acts button:visible")).to_have_text(["Reopen", "Claim", "Note"])
+    second.click("text=Reopen")
+    said(second, "1 waiting again.")
+    expect(second.locator(".entry-acts button:visible")).to_have_text(["Release", "Reject", "Claim", "Note"])
+    assert set(rig.states().values()) == {"pending"}
 
 
 @pytest.mark.parametrize("action", ["r", "x"])

@@ -4,7 +4,7 @@ import { NAME_CHARS_MAX, REASON_CHARS_MAX, Unsignable } from "./commands.js";
 import { askOn, CLAIM_S, DECIDES, decide, described, signer } from "./deciding.js";
 import { ask, help } from "./dialogs.js";
 import { Reader } from "./reading.js";
-import { element, Failed, get } from "./sending.js";
+import { element, Failed, get, post, spelled } from "./sending.js";
 
 const SKIPPED_MAX = 100;
 const DONE = { release: "released", reject: "rejected", reopen: "waiting again", note: "noted" };
@@ -84,6 +84,7 @@ function result(article, one, action) {
     article.dataset.decidedOn = one.command.id;
     const chip = article.querySelector(".entry-head .chip[class*=state-]");
     if (chip) [chip.className, chip.textContent] = [`chip state-${becomes}`, becomes];
+    offer(article);
   }
 }
 
@@ -111,7 +112,7 @@ async function settle(those, action, options = {}) {
   if (!rest && action !== "reopen") await advance();
 }
 
-/** Goes to the next write that waits: on this page, on the next one, or in the next group; `on` leaves what was passed. */
+/** Goes to the next write that waits: on this page, the next one, or in the next group. `on`: not back to one before. */
 async function advance({ on = false } = {}) {
   const left = articles.findIndex((one, number) => number > current && fits(one, "release"));
   const before = on ? -1 : articles.findIndex((one) => fits(one, "release"));
@@ -137,6 +138,16 @@ function one(action) {
   return alone(() => settle([article], action));
 }
 
+/** What differs within writes, as the server words it; it stands there once the server has answered. */
+function differing(those) {
+  const list = element("ul", { id: "differs" }, element("li", {}, "…"));
+  const asked = post("/held/differences", { entries: those.map(described) });
+  asked.then(({ lines }) => lines, (error) => [error.message]).then((lines) => {
+    list.replaceChildren(...lines.map((line) => element("li", {}, spelled(line))));
+  });
+  return [element("p", {}, "What differs in them:"), list];
+}
+
 async function all(action) {
   const fit = articles.filter((article) => fits(article, action));
   const read = fit.filter((article) => reader.wasRead(article));
@@ -152,6 +163,7 @@ async function all(action) {
       unread
         ? `${unread} more are left out: they were not on the screen whole.`
         : "All that wait on this page were read.",
+      ...(read.length > 1 ? differing(read) : []),
     ],
     label: "Why (kept in the audit)", chars: REASON_CHARS_MAX, act: verb, optional: true,
   });
@@ -233,16 +245,23 @@ addEventListener("keydown", (event) => {
   act();
 });
 
+/** Offers what may be decided about a write in its state. */
+function offer(article) {
+  for (const [action, one] of Object.entries(acts.get(article).offers)) one.hidden = !fits(article, action);
+}
+
 function dressed(article, number) {
   const told = element("span", { role: "status" });
   const acting = (text, act, kind) => button(text, () => { current = number; act(); }, kind);
   const place = article.querySelector(".entry-acts");
-  place.append(
-    acting("Release", () => one("release"), ""), acting("Reject", () => one("reject")), acting("Claim", claim),
-    acting("Note", noted), told,
-  );
+  const offers = {
+    release: acting("Release", () => one("release"), ""), reject: acting("Reject", () => one("reject")),
+    reopen: acting("Reopen", () => alone(() => settle([article], "reopen"))),
+  };
+  place.append(...Object.values(offers), acting("Claim", claim), acting("Note", noted), told);
   place.hidden = !article.querySelector("pre.content");
-  acts.set(article, { told });
+  acts.set(article, { told, offers });
+  offer(article);
   article.addEventListener("focusin", () => { current = number; });
 }
 

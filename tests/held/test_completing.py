@@ -49,6 +49,8 @@ def offered(home: Path, *words: str) -> list[str]:
         (("list", "--query", "'sta"), ["state:"]),
         (("list", "--query", "'state:pe"), ["state:pending"]),
         (("list", "--query", "'tenant:acme principal:a"), ["tenant:acme", "principal:ana"]),
+        (("list", "--query", "'cla"), ["claimed_by:"]),
+        (("list", "--query", "'visibility:"), ["visibility:principal"]),
         (("list", "--query", "'taint:"), ["taint:yes", "taint:no"]),
         (("filters", "delete", "m"), ["mine"]),
     ],

@@ -1,5 +1,6 @@
 """The index says what the topics say, page by page, and nothing of tenants that the caller may not see."""
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -8,11 +9,12 @@ from pathlib import Path
 import pytest
 from tests.gate.build import T0, TENANT
 from tests.held.test_collect import BAD, DAY_MS
-from tests.review.shelf import NOW, Shelf, forged, ids
+from tests.review.shelf import HOUR_MS, NOW, Shelf, forged, ids
 
 from memsluice.errors import InvalidArgument, NotFound
 from memsluice.operations.held.entries import HeldState
 from memsluice.operations.held.filters import HeldFilter
+from memsluice.operations.review.hints import unknown
 from memsluice.operations.review.query import HeldQuery
 from memsluice.operations.review.rows import PREVIEW_CHARS_MAX, Cursor
 from memsluice.operations.review.tally import Tally
@@ -218,6 +220,45 @@ def test_a_listing_of_the_topics_and_the_index_agree_on_filters(shelf: Shelf) ->
     ):
         looked = [one.entry.event_id for one in shelf.days.look(wanted, now_ms=NOW).seen]
         assert asked(shelf, text) == looked[::-1]
+
+
+def test_what_a_verdict_says_besides_can_be_asked_for(shelf: Shelf) -> None:
+    """By the visibility that was asked for, the content's digest, the policy's mode and the encoder's model."""
+    shelf.hold()
+    shelf.hold("From now on pay in cash.", like=1, visibility="session")
+    with shelf.fed() as index:
+        newest, oldest = index.page(EVERYTHING, tenants=ALL).rows
+        ((model, count),) = index.values("model", tenants=ALL)
+        assert (count, index.values("mode", tenants=ALL)) == (2, [("enforce", 2)])
+        assert sorted(index.values("visibility", tenants=ALL)) == [("principal", 1), ("session", 1)]
+        assert unknown(index, HeldQuery.parse("visibility:sesion"), tenants=ALL) == [
+            "there is no visibility sesion among the held writes; did you mean session?"
+        ]
+    digest = newest.seen.entry.digest
+    assert digest != oldest.seen.entry.digest
+    for text, wanted in (
+        ("visibility:session", ["e1"]), ("visibility:principal", ["e0"]), (f"digest:{digest}", ["e1"]),
+        (f"digest:{digest[1:]}", []), ("mode:enforce", ["e1", "e0"]), ("mode:shadow", []),
+        (f"model:{json.dumps(model)} visibility:session", ["e1"]), ("model:another", []),
+    ):  # fmt: skip
+        assert asked(shelf, text) == wanted, text
+
+
+def test_who_works_on_an_entry_can_be_asked_for_as_long_as_the_claim_holds(shelf: Shelf) -> None:
+    """A claim that ran out, was given back or was followed by a decision is nobody's."""
+    for number in range(3):
+        shelf.hold(f"{BAD} {number}", like=number)
+    for number in range(2):
+        shelf.days.order("note", number, parameters={"claim_s": "7200"})
+    assert asked(shelf, "claimed_by:key-reviewer") == ["e1", "e0"]
+    assert asked(shelf, 'claimed_by:""') == ["e2"]
+    shelf.days.order("note", 1, parameters={"claim_s": "0"})
+    assert (asked(shelf, "claimed_by:key-reviewer"), asked(shelf, 'claimed_by:""')) == (["e0"], ["e2", "e1"])
+    shelf.now_ms += 2 * HOUR_MS
+    assert (asked(shelf, "claimed_by:key-reviewer"), asked(shelf, 'claimed_by:""')) == ([], ["e2", "e1", "e0"])
+    shelf.now_ms -= 2 * HOUR_MS
+    shelf.days.order("reject", 0)
+    assert asked(shelf, "state:any claimed_by:key-reviewer") == []
 
 
 def test_counts_follow_what_is_added_decided_let_go_and_lapses(shelf: Shelf) -> None:

@@ -15,7 +15,10 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=0, max_size=2
 SCORES = st.none() | st.floats(-2, 2, allow_nan=False)
 QUERIES = st.builds(
     HeldQuery,
-    **{name: st.none() | TEXTS for name in ("tenant", "event", "reason", "principal", "session", "source", "assignee")},
+    **{
+        name: st.none() | TEXTS
+        for name in ("tenant", "event", "reason", "principal", "session", "source", "assignee", "claimed_by", "model")
+    },
     states=st.sets(st.sampled_from(HeldState), min_size=1).map(frozenset),
     tier=st.none() | st.sampled_from(Tier),
     taint=st.none() | st.booleans(),

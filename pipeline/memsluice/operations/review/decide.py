@@ -174,10 +174,9 @@ def came_of(verdict: Verdict | None, *, texts: bool = True) -> tuple[Came, str]:
 
 
 def _carried_out(verdict: Verdict, ruled: Ruled | None) -> bool:
-    if ruled is None:
-        return verdict.decision is not Decision.REJECT
-    wanted = WANTED.get(Action(ruled.action))
-    return ruled.outcome is not CommandOutcome.REFUSED if wanted is None else ruled.outcome is wanted
+    """Whether the gate did what was ordered; of what is not about held writes alone, its decision says so."""
+    wanted = None if ruled is None else WANTED.get(Action(ruled.action))
+    return verdict.decision is not Decision.REJECT if ruled is None or wanted is None else ruled.outcome is wanted
 
 
 def _done_words(verdict: Verdict, ruled: Ruled | None, *, texts: bool) -> str:

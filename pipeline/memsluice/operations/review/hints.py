@@ -8,7 +8,19 @@ from memsluice.operations.held.filters import SOURCES
 from memsluice.operations.review.index import ReviewIndex, Tenants
 from memsluice.operations.review.query import HeldQuery
 
-FIELDS = ("tenant", "reason", *SOURCES, "source", "policy", "group", "assignee")
+FIELDS = (
+    "tenant",
+    "reason",
+    *SOURCES,
+    "source",
+    "policy",
+    "group",
+    "assignee",
+    "claimed_by",
+    "visibility",
+    "mode",
+    "model",
+)
 SHOWN_CHARS_MAX = 80
 
 

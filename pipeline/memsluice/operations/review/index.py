@@ -39,7 +39,8 @@ AHEAD_MS_MAX = 3_600_000
 VALUES_OF = {
     "tenant": "tenant", "reason": "reasons", "state": "state", "channel": "channel", "agent": "agent",
     "principal": "principal", "session": "session", "kid": "kid", "policy": "policy", "tier": "tier",
-    "group": "group_id", "assignee": "assignee",
+    "group": "group_id", "assignee": "assignee", "claimed_by": "claimed_by", "visibility": "visibility", "mode": "mode",
+    "model": "model",
 }  # fmt: skip
 NEAR_MAX = 300
 """Records between two entries that are read past rather than sought: seeking costs about as much."""

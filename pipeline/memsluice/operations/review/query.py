@@ -32,7 +32,8 @@ class HeldQuery:
 
     ``reason`` is a reason code or its module (``rates``) of what holds the entry now. ``source`` is a channel, an
     agent, a principal, a session or a key id. ``tier`` is 1 to 5. Scores are MEMSAD's, both bounds included; an entry
-    without one reaches none. ``assignee`` "" asks for what nobody was given.
+    without one reaches none. ``visibility`` is what the writer asked for, ``digest`` that of the content. ``assignee``
+    "" asks for what nobody was given, ``claimed_by`` "" for what nobody works on now.
     """
 
     tenant: str | None = None
@@ -54,6 +55,11 @@ class HeldQuery:
     until: str | None = None
     group: str | None = None
     assignee: str | None = None
+    claimed_by: str | None = None
+    visibility: str | None = None
+    digest: str | None = None
+    mode: str | None = None
+    model: str | None = None
     appeal: bool | None = None
 
     @classmethod
@@ -191,7 +197,7 @@ def _moment(target: str) -> "_Reader":
 _Reader = Callable[[str, int], Mapping[str, Any]]
 _PLAIN = (
     "tenant", "event", "reason", "channel", "agent", "principal", "session", "kid", "source", "policy", "group",
-    "assignee",
+    "assignee", "claimed_by", "visibility", "digest", "mode", "model",
 )  # fmt: skip
 _READ: dict[str, _Reader] = {
     **{name: _plain(name) for name in _PLAIN},

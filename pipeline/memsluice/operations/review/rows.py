@@ -23,8 +23,9 @@ PREVIEW_CHARS_MAX = 280
 """Characters of a content that the index keeps."""
 COLUMNS = (
     "tenant", "event_id", "offs", "part", "record_offs", "held_ms", "until_ms", "state", "reasons", "score", "channel",
-    "agent", "principal", "session", "kid", "policy", "tier", "taint", "appeal_ms", "assignee", "group_id",
-    "group_reason", "chars", "preview", "held", "rulings",
+    "agent", "principal", "session", "kid", "policy", "tier", "taint", "appeal_ms", "assignee", "claimed_by",
+    "claim_until_ms", "visibility", "digest", "mode", "model", "group_id", "group_reason", "chars", "preview", "held",
+    "rulings",
 )  # fmt: skip
 READ = "tenant, event_id, offs, part, record_offs, group_id, chars, preview, held, rulings"
 """The columns that :func:`row_of` reads."""
@@ -94,6 +95,7 @@ class HeldRow:
 def insertion(entry: HeldWrite, age_days: int) -> dict[str, Any]:
     """Return the values of COLUMNS of an entry that was read with its content, but for its group."""
     assert entry.write is not None
+    assert entry.verdict is not None
     content, held, seen = entry.write.content, entry.held, judged(entry, (), 0, age_days)
     return {
         "tenant": entry.tenant,
@@ -105,6 +107,10 @@ def insertion(entry: HeldWrite, age_days: int) -> dict[str, Any]:
         "until_ms": seen.until_ms,
         **{name: getattr(held, name) for name in ("channel", "agent", "principal", "session", "kid")},
         "tier": int(held.tier),
+        "visibility": entry.write.visibility.value,
+        "digest": entry.digest,
+        "mode": entry.verdict.mode,
+        "model": entry.verdict.model,
         "group_reason": entry.reasons[0] if entry.reasons else "",
         "chars": len(content),
         "preview": content[:PREVIEW_CHARS_MAX],
@@ -124,6 +130,8 @@ def changing(seen: HeldReview, rulings: Sequence[Ruled]) -> dict[str, Any]:
         "taint": seen.tainted,
         "appeal_ms": None if seen.appeal is None else seen.appeal.at_ms,
         "assignee": seen.assignee,
+        "claimed_by": seen.claimed_by(0),
+        "claim_until_ms": seen.claim_until_ms,
         "rulings": orjson.dumps(rulings),
     }
 

@@ -10,9 +10,11 @@ from memsluice.operations.review.query import HeldQuery
 Condition = tuple[str, list[Any]]
 LAPSING = (HeldState.PENDING, HeldState.REFUSED)
 """States that an entry has until it lapses; the others it keeps."""
-_EQUAL = {"tenant": "tenant", "event": "event_id", "group": "group_id", "policy": "policy", "assignee": "assignee"} | {
-    name: name for name in (*SOURCES, "tier", "taint")
+_EQUAL = {"tenant": "tenant", "event": "event_id", "group": "group_id", "policy": "policy"} | {
+    name: name for name in (*SOURCES, "tier", "taint", "assignee", "visibility", "digest", "mode", "model")
 }
+_CLAIMED = "CASE WHEN claim_until_ms > ? THEN claimed_by ELSE '' END = ?"
+"""Who claims an entry at a time (Unix ms), which is bound."""
 
 
 def where(query: HeldQuery, tenants: frozenset[str] | None, now_ms: int) -> Condition:
@@ -35,6 +37,8 @@ def where(query: HeldQuery, tenants: frozenset[str] | None, now_ms: int) -> Cond
     bounds = (("held_ms >= ?", since_ms), ("held_ms < ?", until_ms), ("score >= ?", query.score_min),
               ("score <= ?", query.score_max))  # fmt: skip
     found += [(text, [value]) for text, value in bounds if value is not None]
+    if query.claimed_by is not None:
+        found.append((_CLAIMED, [now_ms, query.claimed_by]))
     if query.appeal is not None:
         found.append((f"appeal_ms IS {'NOT ' if query.appeal else ''}NULL", []))
     return both(found)

@@ -13,7 +13,7 @@ from memsluice.client import requests
 from memsluice.client.requests import Session as Speaker
 from memsluice.operations.review.query import HeldQuery
 from memsluice_lab.figures.desk_actions import check
-from memsluice_lab.figures.desk_session import VIEWPORT, Session, scrolled
+from memsluice_lab.figures.desk_session import VIEWPORT, WAIT_MS, Session, scrolled
 from memsluice_lab.figures.desk_writes import judge, payloads
 
 TALL = {"width": 1100, "height": 900}
@@ -119,8 +119,9 @@ def test_a_group_is_rejected_with_a_reason_and_the_desk_goes_on(rig) -> None:
         focused = page.locator("article.held-entry:focus")
         passed.append(focused.get_attribute("data-event"))
         page.keyboard.press("s")
-        expect(page.locator(f"article.held-entry[data-event={passed[-1]}]:focus")).to_have_count(0)
-        ready(page) if "/held/groups/" in page.url else None
+        expect(page.locator(f"article.held-entry[data-event={passed[-1]}]:focus")).to_have_count(0, timeout=WAIT_MS)
+        if "/held/groups/" in page.url:
+            ready(page)
     assert sorted(passed) == sorted(rig.states())
     assert rig.commands() == 0
     page = at_first_group(rig, ana)
@@ -232,7 +233,7 @@ def test_what_had_no_answer_in_time_is_heard_of_later(rig, lost) -> None:
 
     page.route("**/commands", late)
     page.keyboard.press("x")
-    expect(page.locator("article.held-entry")).to_have_attribute("data-state", "rejected")
+    expect(page.locator("article.held-entry")).to_have_attribute("data-state", "rejected", timeout=WAIT_MS)
     expect(page.locator(".entry-acts [role=status]")).to_have_text("rejected")
     page.unroute_all()
     page.keyboard.press("u")

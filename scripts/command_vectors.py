@@ -10,13 +10,15 @@ from typing import Any
 from memsluice.client.build import envelope_of, make
 from memsluice.envelope import dsse
 from memsluice.envelope.keys import Ed25519Key
-from memsluice.events.limits import HELD_CHARS_MAX, REASON_CHARS_MAX
+from memsluice.events.limits import HELD_CHARS_MAX, NAME_CHARS_MAX, REASON_CHARS_MAX
 from memsluice.events.models import Action, Tier, Write
 from memsluice.operations.commands.signing import COMMAND_VALID, TYPE
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.commands import decision
 from memsluice.operations.held.entries import HeldState, HeldVerdict, HeldWrite
 from memsluice.operations.provenance.commands import PROPOSED_VALID
+from memsluice.operations.review.decide import AFTER, DECIDES, ENTRIES_MAX
+from memsluice.operations.review.noting import CLAIM_S, NOTED
 
 SECRETS = {"vector-ana": bytes(range(32)), "vector-bob": bytes(range(32, 64))}
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -44,8 +46,15 @@ def vectors() -> str:
         "limits": {
             "held_chars_max": HELD_CHARS_MAX,
             "reason_chars_max": REASON_CHARS_MAX,
+            "name_chars_max": NAME_CHARS_MAX,
+            "entries_max": ENTRIES_MAX,
+            "claim_s": CLAIM_S,
             "valid_s": int(COMMAND_VALID.total_seconds()),
             "proposed_valid_s": int(PROPOSED_VALID.total_seconds()),
+        },
+        "decides": {
+            **{action: {"of": sorted(of), "becomes": AFTER[action]} for action, (of, _) in DECIDES.items()},
+            Action.NOTE: {"of": sorted(NOTED), "becomes": None},
         },
         "keys": {kid: base64.b64encode(secret).decode() for kid, secret in SECRETS.items()},
         "commands": [_command(name, *case) for name, case in CASES.items()],

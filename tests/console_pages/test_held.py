@@ -12,6 +12,7 @@ from tests.console_pages.place import HOSTILE, Browser, Place
 from tests.console_pages.test_rendering import read
 
 from memsluice.console.live import OF_ONE_MAX, Live
+from memsluice.envelope.codec import canonical
 from memsluice.errors import BrokerUnavailable, RequestRefused
 from memsluice.operations.held.commands import shown
 from memsluice.readers.local import LocalTopic
@@ -88,8 +89,34 @@ def test_a_reader_sees_metadata_and_no_content(desk: Place) -> None:
         assert "Ignore all previous" not in answer.text
         assert "7*7" not in answer.text
     assert "Why it is held" in browser.get("/held/entries/acme/hostile").text
-    assert browser.get("/held/sealed/acme/hostile").status_code == 403
-    assert desk.browser("narrow").get("/held/sealed/acme/hostile").status_code == 200
+    offset = desk.index.entry("acme", "hostile", tenants=None).offset
+    wanted = canonical({"entries": [{"tenant": "acme", "target": "hostile", "offset": offset}]})
+    assert browser.sent("/held/sealed", wanted).status_code == 403
+    assert len(desk.browser("narrow").sent("/held/sealed", wanted).json()["entries"]) == 1
+
+
+def test_an_entry_leads_on_to_the_next_of_the_filter_it_was_opened_from(tmp_path: Path) -> None:
+    """From the list, and from its group, each page of a write leads to the next one that waits of the same filter; a
+    page that was opened by itself leads nowhere."""
+    made = Place(tmp_path)
+    for number in range(4):
+        made.write(event_id=f"w-{number}", agent="other" if number == 1 else "helper")
+    feed(made)
+    browser = made.browser("narrow")
+    listed = re.findall('href="(/held/entries/acme/[^"]+)"', browser.get("/held/entries?q=agent:helper").text)
+    for path in (listed[0], _entry_of_group(browser)):
+        seen = [path := unescape(path)]
+        while following := re.findall('rel="next" href="([^"]+)"', browser.get(path).text):
+            seen.append(path := unescape(following[0]))
+        assert [one.partition("?")[0].rpartition("/")[2] for one in seen] == ["w-3", "w-2", "w-0"]
+    assert 'rel="next"' not in browser.get("/held/entries/acme/w-3").text
+    assert 'rel="next"' not in browser.get("/held/entries/acme/w-3?q=agent").text
+    made.close()
+
+
+def _entry_of_group(browser: Browser) -> str:
+    members = browser.get(group_of(browser, "agent:helper")).text
+    return re.findall('href="(/held/entries/acme/[^"]+)"', members)[0]
 
 
 def test_who_may_not_decide_is_offered_no_decision(desk: Place) -> None:
@@ -111,7 +138,7 @@ def test_no_page_of_one_tenant_has_anything_of_another(desk: Place) -> None:
     asked = browser.get("/held?q=tenant:globex").text
     assert "there is no tenant globex among the held writes" in asked
     assert "globex-agent" not in asked
-    for path in ("/held/entries/globex/theirs", "/held/sealed/globex/theirs", "/held/story/globex/theirs", theirs):
+    for path in ("/held/entries/globex/theirs", "/held/story/globex/theirs", theirs):
         assert browser.get(path).status_code == 404, path
     assert desk.browser("operator-all").get("/held/entries/globex/theirs").status_code == 200
 
@@ -180,6 +207,20 @@ def test_a_group_shows_each_member_whole_and_what_differs(own: Place) -> None:
     assert '<span class="chip">4 session</span>' in text
 
 
+def test_what_differs_within_writes_is_told_to_who_sees_them(own: Place) -> None:
+    """In the words of the terminal, and with nothing that acts; of what one may not see nothing is told."""
+    own.write(event_id="other", session="s\u202e2")
+    feed(own)
+    names = [{"tenant": "acme", "target": one, "offset": own.index.entry("acme", one, tenants=None).offset}
+             for one in ("held", "other")]  # fmt: skip
+    told = own.browser("narrow").sent("/held/differences", canonical({"entries": names})).json()["lines"]
+    assert "session: 1 × s-1, 1 × s<U+202E>2" in told
+    assert own.browser("reader").sent("/held/differences", canonical({"entries": names})).status_code == 403
+    elsewhere = canonical({"entries": [{**one, "tenant": "globex"} for one in names]})
+    answer = own.browser("narrow").sent("/held/differences", elsewhere)
+    assert answer.json() == {"lines": ["nothing but their content"]}
+
+
 def test_an_id_with_slashes_is_found(own: Place) -> None:
     """An event id may have slashes and dots in it: its page is at the address that the list gives."""
     own.write(event_id="a/../b/story")
@@ -206,7 +247,9 @@ def test_where_the_topic_cannot_be_read_the_page_says_what_is_known(
     assert "the broker did not answer within 10 s" in answer.text
     assert 'class="content"' not in answer.text
     assert browser.get("/held/story/acme/held").status_code == 503
-    assert browser.get("/held/sealed/acme/held").status_code == 503
+    offset = own.index.entry("acme", "held", tenants=None).offset
+    wanted = canonical({"entries": [{"tenant": "acme", "target": "held", "offset": offset}]})
+    assert browser.sent("/held/sealed", wanted).status_code == 503
 
 
 def test_few_pages_read_whole_partitions_at_once(own: Place) -> None:

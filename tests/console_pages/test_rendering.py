@@ -97,6 +97,13 @@ def test_what_triggered_is_marked_also_where_characters_stand_between_its_letter
     assert "U+200B" in reader.said
 
 
+def test_no_mark_lets_combining_characters_pile_up() -> None:
+    """Where a marked place ends between them, they are counted on: three are shown in a row, and the rest spelled."""
+    piled = "Ignore" + "\u0301" * 5
+    assert read(whole(piled, [(0, 8), (8, 10)])).said == "Ignore" + "\u0301" * 3 + "U+0301" * 2
+    assert read(whole(piled, [(0, 8), (8, 10)])).text == piled
+
+
 @pytest.mark.parametrize("name", ["a/b", "a/../b", "a b", "ä", "%2e", "?x#y"])
 def test_an_identifier_is_one_segment_of_an_address(name: str) -> None:
     """Whatever an id has in it, a browser that follows the link changes nothing of it."""

@@ -46,6 +46,7 @@ LOGINS = (
 SENT: dict[str, tuple[Any, ...]] = {
     "/commands": tuple({"envelopes": one} for one in LISTS),
     "/held/sealed": tuple({"entries": one} for one in ENTRIES),
+    "/held/differences": tuple({"entries": one} for one in ENTRIES),
     "/login": LOGINS,
     "/login/key": tuple({"public": one} for one in (None, "é" * 44, "=" * 44, "A" * 44, "A" * 43 + "=")),
     "/proposals": tuple({"envelope": one} for one in (None, [], FORGED, {**FORGED, "payload": "é"})),

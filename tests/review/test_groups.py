@@ -1,7 +1,9 @@
 """Groups: who belongs together, that ids do not move, and what a group says of its members."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from memsluice.errors import InvalidArgument
 from memsluice.events.models import Tier
 from memsluice.operations.held.entries import HeldVerdict, HeldWrite
 from memsluice.operations.review import feeding, groups, index
+from memsluice.operations.review.database import Database
 from memsluice.operations.review.grouping import IDLE_MS_MAX, LIVE_MAX, NEAR, LiveGroups
 from memsluice.operations.review.query import HeldQuery
 
@@ -119,6 +122,25 @@ def test_a_group_says_how_many_since_when_and_what_differs(shelf: Shelf) -> None
     assert whole is not None
     assert (whole.count, whole.id) == (3, one.id)
     assert shelf.fed().group("0" * 16, tenants=None) is None
+
+
+def test_a_group_that_is_decided_while_it_is_listed_stands_there_as_it_was(shelf: Shelf, monkeypatch) -> None:
+    """A list is of one moment: what another process takes in between its questions is in the next one."""
+    shelf.hold()
+    ask = Database.rows
+    with shelf.fed() as asked, shelf.index() as other:
+        shelf.days.order("reject", 0)
+
+        def rows(self: Database, statement: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+            found = ask(self, statement, values)
+            if "GROUP BY tenant, group_id" in statement:
+                other.feed(shelf)
+            return found
+
+        monkeypatch.setattr(Database, "rows", rows)
+        (group,) = asked.groups(HeldQuery(), tenants=None).groups
+        assert (group.count, group.states) == (1, {"pending": 1})
+        assert asked.groups(HeldQuery(), tenants=None).groups == ()
 
 
 def test_pages_of_groups_go_on_where_the_last_one_ended(shelf: Shelf) -> None:

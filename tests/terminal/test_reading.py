@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from tests.review.shelf import ids
 from tests.terminal.desk import Desk, joined, press, reviewing, run, settled, shows
@@ -24,6 +24,10 @@ STEPS = st.one_of(
     st.sampled_from(KEYS), st.sampled_from(KEYS), st.sampled_from(KEYS),
     st.tuples(st.integers(40, 110), st.integers(10, 40)),
 )  # fmt: skip
+
+
+Step = str | tuple[int, int]
+"""A key, or the size of a window that was drawn larger or smaller."""
 
 
 class Watching(Desk):
@@ -56,9 +60,15 @@ def watched(home: Path, lengths: list[int]) -> Watching:
     size=st.tuples(st.integers(40, 110), st.integers(10, 40)),
     steps=st.lists(STEPS, min_size=6, max_size=20),
 )
+@example(lengths=[250, 1], size=(40, 10), steps=["r", "r", "x", "R", "enter", "X", "enter", "end", "r", "x"])
 def test_nothing_is_decided_that_was_not_on_the_screen(tmp_path_factory, lengths, size, steps) -> None:
     """Of any contents, in any window, by any scrolling and any keys: a command is about what stood there whole."""
-    home = tmp_path_factory.mktemp("reading")
+    decided = played(tmp_path_factory.mktemp("reading"), lengths, size, steps)
+    event("something was decided" if decided else "nothing was decided")
+
+
+def played(home: Path, lengths: list[int], size: tuple[int, int], steps: Sequence[Step]) -> list[str]:
+    """Open the group of held writes of so many words and do these steps; return what was decided, in order."""
     shelf = watched(home, lengths)
 
     async def test() -> None:
@@ -72,7 +82,14 @@ def test_nothing_is_decided_that_was_not_on_the_screen(tmp_path_factory, lengths
                 await settled(pilot)
 
     run(test)
-    event("something was decided" if shelf.decided else "nothing was decided")
+    return shelf.decided
+
+
+def test_what_was_on_the_screen_is_decided(tmp_path: Path) -> None:
+    """The same keys under the same watch do decide: one by r, the rest that was read by X, the long one once it was
+    scrolled through, in a window that was resized meanwhile, and not before."""
+    steps = ["r", "X", "enter", "r", "end", "r", (60, 20), "home", *["space"] * 12, "r"]
+    assert played(tmp_path, [300, 3, 2, 3], (80, 24), steps) == ["w-3", "w-1", "w-2", "w-0"]
 
 
 def test_a_long_one_is_decided_once_it_was_scrolled_through(tmp_path: Path) -> None:

@@ -51,6 +51,27 @@ def test_a_decision_goes_on_to_the_next_one_and_behind_the_last_to_the_next_grou
     assert {one for one, state in after.items() if state == "rejected"} == {f"w-2-{n}" for n in range(EACH)}
 
 
+def test_what_is_passed_by_stays_as_it_is(home: Path) -> None:
+    """s goes on without deciding: to the next write, behind the last one of a group to the next group, then back."""
+
+    async def test() -> None:
+        async with reviewing(home) as (app, pilot):
+            await press(pilot, "enter")
+            groups = set()
+            for _ in range(GROUPS):
+                await shows(pilot, OPEN)
+                groups.add(reading(app).group.id)
+                for number in range(EACH):
+                    assert reading(app).sheet.current == number
+                    await press(pilot, "s")
+            await shows(pilot, f"{GROUPS} groups")
+            assert isinstance(app.screen, Groups)
+            assert len(groups) == GROUPS
+
+    run(test)
+    assert set(states(home).values()) == {"pending"}
+
+
 def test_a_group_is_decided_at_once_after_a_look_at_what_differs(home: Path) -> None:
     """Before many are signed their number, what differs and what is left out are shown; Esc signs nothing."""
 
@@ -142,8 +163,8 @@ def test_a_filter_narrows_and_says_what_is_wrong_with_it(home: Path) -> None:
             await press(pilot, "slash", *"tenent", "colon", *"acme", "enter")
             await shows(pilot, "did you mean tenant?")
             await press(pilot, "escape", "slash", *"tenant", "colon", *"acmee", "enter")
-            await shows(pilot, "no held write has the tenant acmee; did you mean acme?")
-            await press(pilot, "s", *"odd", "enter")
+            await shows(pilot, "there is no tenant acmee among the held writes; did you mean acme?")
+            await press(pilot, "S", *"odd", "enter")
             await shows(pilot, "saved: /@odd")
             await press(pilot, "slash", "ctrl+u", "enter")
             await shows(pilot, f"{GROUPS} groups")

@@ -36,31 +36,41 @@ def hostile(text: object, chars_max: int = TEXT_CHARS_MAX) -> Markup:
     said = str(text)
     rest = len(said) - chars_max
     more = Markup('<span class="more"> … {} more characters</span>').format(rest) if rest > 0 else Markup("")
-    return Markup('<bdi class="told">{}</bdi>{}').format(_shown(said[:chars_max], breaks=False), more)
+    return Markup('<bdi class="told">{}</bdi>{}').format(_shown(said[:chars_max]), more)
 
 
 def whole(content: str, marked: Iterable[Span] = ()) -> Markup:
-    """Return a whole content as a page shows it; ``marked`` are the places that triggered, which do not overlap."""
-    pieces, at = [], 0
+    """Return a whole content as a page shows it; ``marked`` are the places that triggered, which do not overlap.
+
+    What is spelled out follows from the whole content: no mark begins the count of combining characters anew.
+    """
+    edges, at = [], 0
     for first, end in sorted(marked):
-        if first < at:
-            continue
-        pieces += [_shown(content[at:first]), Markup("<mark>{}</mark>").format(_shown(content[first:end]))]
-        at = end
-    pieces.append(_shown(content[at:]))
+        if first >= at:
+            edges += [(first, Markup("<mark>")), (end, Markup("</mark>"))]
+            at = end
+    pieces, at = [], 0
+    for piece, hidden in parts(content):
+        begin, rest = at, piece
+        at += len(piece)
+        while edges and edges[0][0] < at:
+            place, tag = edges.pop(0)
+            pieces += [_told(rest[: place - begin], hidden), tag]
+            begin, rest = place, rest[place - begin :]
+        pieces.append(_told(rest, hidden))
+    pieces += [tag for _, tag in edges]
     return Markup('<bdi class="told">{}</bdi>').format(Markup("").join(pieces))
 
 
-def _shown(text: str, *, breaks: bool = True) -> Markup:
-    pieces = []
-    for piece, hidden in parts(text):
-        if not hidden:
-            pieces.append(escape(piece))
-        elif piece == "\n":
-            pieces.append(Markup("\n") if breaks else Markup(" ⏎ "))
-        else:
-            pieces.append(Markup('<span class="ctl">U+{}</span>').format(f"{ord(piece):04X}"))
-    return Markup("").join(pieces)
+def _shown(text: str) -> Markup:
+    return Markup("").join(Markup(" ⏎ ") if piece == "\n" else _told(piece, hidden) for piece, hidden in parts(text))
+
+
+def _told(piece: str, hidden: bool) -> Markup:
+    """Return a part of a text as a page shows it; a line feed stays one."""
+    if not hidden or piece in ("", "\n"):
+        return escape(piece)
+    return Markup('<span class="ctl">U+{}</span>').format(f"{ord(piece):04X}")
 
 
 def moment(at_ms: int | None) -> Markup:

@@ -1,4 +1,9 @@
-"""The keys of both pages, once: what is pressed, what it does, and the line of the help. The console has the same."""
+"""The keys of both pages, once: what is pressed, what it does, and the line of the help.
+
+The console's desk gives the same keys the same meaning. It has none for what a browser does anyway (scrolling, reading
+anew, going back), nor for what stands on its pages: results beside each write, a button beside what another reviewer
+has claimed, and filters that were saved, above the lists.
+"""
 
 from dataclasses import dataclass
 
@@ -18,8 +23,8 @@ class KeyLine:
 
 
 SHOWN = {
-    "R": "shift+r", "X": "shift+x", "space": "space", "pagedown": "PgDn", "pageup": "PgUp", "escape": "Esc",
-    "enter": "Enter",
+    "R": "shift+r", "X": "shift+x", "S": "shift+s", "space": "space", "pagedown": "PgDn", "pageup": "PgUp",
+    "escape": "Esc", "enter": "Enter",
 }  # fmt: skip
 MOVING = (
     KeyLine(("j",), "next", "next"),
@@ -33,7 +38,7 @@ MOVING = (
 )
 ASKING = (
     KeyLine(("/",), "filter", "filter: field:value …, or @name for a saved one"),
-    KeyLine(("s",), "save", "save the filter under a name"),
+    KeyLine(("S",), "save", "save the filter under a name"),
     KeyLine(("g",), "reload", "read anew"),
     KeyLine(("l",), "results", "results of what was decided last"),
     KeyLine(("u",), "undo", "take back what was rejected last"),
@@ -48,6 +53,7 @@ OF_READING = (
     KeyLine(("x",), "reject", "reject this one, likewise"),
     KeyLine(("R",), "release_all", "release what was read of the group; shows what differs, and asks"),
     KeyLine(("X",), "reject_all", "reject what was read of the group, likewise"),
+    KeyLine(("s",), "skip", "go on to the next that waits, without deciding"),
     KeyLine(("!",), "despite_claim", "decide about what others have claimed; asks"),
     KeyLine(("c",), "claim", "claim this one for an hour, or give it back"),
     KeyLine(("n",), "note", "note something about this one"),

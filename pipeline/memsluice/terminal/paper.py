@@ -7,13 +7,12 @@ has to be seen of it was: what it is held for, and each line of its content.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from memsluice.events.models import Action
 from memsluice.gate.reasons import words
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.commands import shown
 from memsluice.operations.held.entries import HeldState
 from memsluice.operations.held.view import Piece, lines, marked, name
-from memsluice.operations.review.decide import Came, DecisionResult, Name, name_of
+from memsluice.operations.review.decide import AFTER, Came, DecisionResult, Name, name_of
 from memsluice.recall.show import duration
 from memsluice.terminal.wrapping import Row, Run, indented
 
@@ -26,11 +25,6 @@ STATES = {
     HeldState.RELEASED: "good",
     HeldState.REJECTED: "bad",
     HeldState.LAPSED: "dim",
-}
-AFTER = {
-    Action.RELEASE: HeldState.RELEASED,
-    Action.REJECT: HeldState.REJECTED,
-    Action.REOPEN: HeldState.PENDING,
 }
 
 

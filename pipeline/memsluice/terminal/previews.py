@@ -7,12 +7,11 @@ from memsluice.escaping import visible
 from memsluice.events.models import Action
 from memsluice.gate.reasons import words
 from memsluice.operations.held.view import name
+from memsluice.operations.review import differing
 from memsluice.operations.review.decide import Came, DecisionPlan, DecisionResult, Left
-from memsluice.recall.show import duration
 from memsluice.terminal.paper import Leaf
 from memsluice.terminal.wrapping import Run
 
-VALUES_SHOWN_MAX = 8
 BEGINNING_CHARS = 60
 BACK = {
     Action.RELEASE: "A release cannot be undone here; `memsluice revoke` takes an entry out of memory again.",
@@ -51,20 +50,9 @@ def preview(todo: DecisionPlan, now_ms: int, *, despite_claim: bool, signer: str
 
 
 def _differences(todo: DecisionPlan) -> list[Run]:
-    differs = todo.differs
     if len(todo.todo) == 1:
         return []
-    lines: list[Run] = [("What differs in them", "bold")]
-    for field, values in differs.fields.items():
-        most = values.most_common(VALUES_SHOWN_MAX)
-        told = ", ".join(f"{count} × {name(value, 60) or 'none'}" for value, count in most)
-        rest = len(values) - len(most)
-        lines.append((f"{field}: {told}{f', and {rest} more' if rest > 0 else ''}", ""))
-    if differs.chars[0] != differs.chars[1]:
-        lines.append((f"length: {differs.chars[0]} to {differs.chars[1]} characters", ""))
-    if differs.held_ms[0] != differs.held_ms[1]:
-        lines.append((f"held within {duration(differs.held_ms[1] - differs.held_ms[0])}", ""))
-    return lines if len(lines) > 1 else [*lines, ("nothing but their content", "")]
+    return [("What differs in them", "bold"), *((line, "") for line in differing.told(todo.differs))]
 
 
 def many(count: int) -> str:

@@ -10,7 +10,7 @@ from memsluice.events.models import Action
 from memsluice.operations.held.view import name
 from memsluice.operations.review.decide import Came, DecisionPlan, DecisionResult, name_of, plan
 from memsluice.operations.review.groups import GroupRow
-from memsluice.operations.review.noting import saying
+from memsluice.operations.review.noting import CLAIM_S, saying
 from memsluice.terminal import desk as desks
 from memsluice.terminal.keys import OF_READING
 from memsluice.terminal.page import Page
@@ -18,7 +18,6 @@ from memsluice.terminal.paper import Leaf, Paper
 from memsluice.terminal.previews import counted, preview, told_of, unread
 from memsluice.terminal.wrapping import Run
 
-CLAIM_S = 3_600
 CLAIMED = "review.claimed"
 MARKS = {Came.DONE: "=", Came.NO_ANSWER: "…"}
 READ, TO_READ, FAILED = "✓", "·", "!"
@@ -291,6 +290,15 @@ class Reading(Page):
             await self.next_ones()
         elif self.is_active:
             self.desk.next_group(self.group)
+
+    def key_to_skip(self) -> None:
+        """Go on without deciding: to the next one that waits, behind the last to the next group."""
+        after = range(self.sheet.current + 1, len(self.paper.leaves))
+        waiting = [at for at in after if self.paper.leaves[at].waits and not self.paper.leaves[at].sent]
+        if waiting:
+            self._go(waiting[0])
+        elif not self._loading:
+            self.later(self._go_on())
 
     def key_to_claim(self) -> None:
         """Claim the current one, or give it back."""

@@ -1,7 +1,6 @@
 """What the pages work with: the desk and the index, what was said and decided, and what waits for the broker."""
 
 import asyncio
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, runtime_checkable
@@ -10,12 +9,12 @@ from textual.app import App
 
 from memsluice.clock import Clock
 from memsluice.errors import ConfigError, MemsluiceError
-from memsluice.escaping import visible
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.desk import HeldDesk
 from memsluice.operations.review.decide import Came, DecisionPlan, DecisionResult, decide, taken_back
 from memsluice.operations.review.groups import GroupRow
-from memsluice.operations.review.index import VALUES_OF, ReviewIndex
+from memsluice.operations.review.hints import unknown
+from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.review.noting import note
 from memsluice.operations.review.query import HeldQuery
 from memsluice.recall.show import duration
@@ -125,16 +124,8 @@ class Work(App[None]):
 
     def nothing_found(self) -> str:
         """Return why nothing is found: a value that nothing has, and what it may have been meant for; or so it is."""
-        for field in VALUES_OF:
-            wanted = getattr(self.wanted, field, None)
-            if field == "state" or not isinstance(wanted, str):
-                continue
-            known = [value for value, _ in self.index.values(field, tenants=None)]
-            if wanted in known or (field == "reason" and any(one.startswith(f"{wanted}.") for one in known)):
-                continue
-            near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {visible(near[0], 60)}?" if near else ""
-            return f"no held write has the {field} {visible(wanted, 60)}{hint}"
+        if told := unknown(self.index, self.wanted, tenants=None):
+            return "; ".join(told)
         return "nothing waits for a decision" if not self.wanted.text() else "no held write is as the filter says"
 
     @contextmanager

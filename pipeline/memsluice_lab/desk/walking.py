@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Match, Route
 
 NO_PAGES = frozenset({
-    "/events", "/held/next", "/held/sealed/{tenant}/{event_id:path}", "/livez", "/commands/{command_id:path}",
+    "/events", "/held/next", "/livez", "/commands/{command_id:path}",
     "/login/oidc", "/login/oidc/callback",
 })  # fmt: skip
 """Paths that answer with something else than a page of ours: events, JSON, or the way to a provider and back, which

@@ -84,13 +84,22 @@ def test_a_browser_makes_the_bytes_of_the_vectors(blank) -> None:
 
 
 def test_the_limits_are_the_gates(tmp_path) -> None:
-    """What is too large for a command is told before anything is signed, by the gate's own numbers."""
-    script = (
-        'import * as c from "./commands.js";\n'
-        "told = [c.HELD_CHARS_MAX, c.REASON_CHARS_MAX, c.VALID_S, c.PROPOSED_VALID_S];"
-    )
-    names = ("held_chars_max", "reason_chars_max", "valid_s", "proposed_valid_s")
-    assert node(tmp_path, script, None) == [VECTORS["limits"][name] for name in names]
+    """What is too large for a command, or for a plan, is told before anything is signed, by the gate's own numbers."""
+    script = """
+import * as c from "./commands.js";
+import * as d from "./deciding.js";
+told = {
+  held_chars_max: c.HELD_CHARS_MAX, reason_chars_max: c.REASON_CHARS_MAX, name_chars_max: c.NAME_CHARS_MAX,
+  valid_s: c.VALID_S, proposed_valid_s: c.PROPOSED_VALID_S, entries_max: d.ENTRIES_MAX, claim_s: d.CLAIM_S,
+};
+"""
+    assert node(tmp_path, script, None) == VECTORS["limits"]
+
+
+def test_the_page_decides_what_the_command_line_decides(tmp_path) -> None:
+    """Which states an action is offered for, and in which one it leaves a write, is said once for all three desks."""
+    script = 'import { DECIDES } from "./deciding.js";\ntold = DECIDES;'
+    assert node(tmp_path, script, None) == VECTORS["decides"]
 
 
 READ = """

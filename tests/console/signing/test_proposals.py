@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 from tests.console.signing.rig import Person, Rig
+from tests.console.signing.test_desk import content_read
 from tests.stages.holding import BUDGET
 
 from memsluice.clock import wall_ms
@@ -46,6 +47,7 @@ def proposed(rig: Rig, by: Person) -> str:
     """Have somebody propose to lift the taint, and return the path of the proposal's page."""
     by.page.goto(f"{rig.url}/proposals/new?tenant=acme&entry=n-1&action=declassify")
     expect(by.page.locator("pre.content")).to_contain_text("The door code changes")
+    content_read(by.page)
     by.page.fill("#why", "read and checked")
     by.page.click("#propose")
     expect(by.page.locator("#said")).to_contain_text("It is proposed")
@@ -69,6 +71,7 @@ def test_two_browsers_give_one_command(shop) -> None:
     bob.page.click("summary:has-text('The bytes')")
     shown = 'return (await import("/static/reading.js")).displayed(document.getElementById("text"))'
     assert bob.evaluate(shown) == first.payload.decode()
+    content_read(bob.page)
     bob.page.click("#approve")
     expect(bob.page.locator("#said")).to_contain_text("done")
     (record,) = shop.office.records(COMMANDS)
@@ -110,6 +113,7 @@ def test_the_same_person_does_not_approve_with_another_key(shop) -> None:
     again = shop.person("ana")
     again.page.goto(f"{shop.url}{path}")
     expect(again.page.locator("#approve")).to_be_enabled()
+    content_read(again.page)
     again.page.click("#approve")
     expect(again.page.locator("#said")).to_contain_text("one person")
     assert (shop.commands(), standing(shop)) == (0, "external")
@@ -198,6 +202,7 @@ def test_a_proposal_outlives_the_server_and_not_its_signer(shop) -> None:
     shop.serving.kept.clear()
     bob.page.goto(f"{shop.url}{path}")
     expect(bob.page.locator("#approve")).to_be_enabled()
+    content_read(bob.page)
     rotation.revoke(shop.office.keys, ana.credential.kid, wall_ms())
     shop.office.keys.refresh()
     bob.page.click("#approve")

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 from tests.console.signing.conftest import POLICY
@@ -117,8 +117,14 @@ def serve(page: Page, watch: Watch, text: str) -> None:
     height=st.integers(250, 1_000),
     steps=st.lists(STEPS, min_size=6, max_size=25),
 )
+@example(lengths=[1, 90], height=400, steps=[("key", key) for key in ("r", "r", "x", "Shift+X", "End", "r", "Shift+R")])
 def test_nothing_is_decided_that_was_not_on_the_screen(screen, lengths, height, steps) -> None:
     """Of any contents, in any window, by any scrolling and any keys: a command is about what stood there whole."""
+    event("something was decided" if played(screen, lengths, height, steps) else "nothing was decided")
+
+
+def played(screen: Page, lengths: list[int], height: int, steps: list[tuple[str, Any]]) -> list[str]:
+    """Do these steps on a page of contents of so many lines; return what was decided, in order."""
     watch = Watch(screen)
     screen.unroute_all()
     screen.set_viewport_size({"width": WIDTH, "height": height})
@@ -126,7 +132,14 @@ def test_nothing_is_decided_that_was_not_on_the_screen(screen, lengths, height, 
     watch.look()
     for kind, value in steps:
         watch.step(kind, value)
-    event("something was decided" if watch.decided else "nothing was decided")
+    return watch.decided
+
+
+def test_what_was_on_the_screen_is_decided(screen) -> None:
+    """The same keys in the same frames do decide: one by r, the rest that was read by X, the long one once its end
+    came into view and not before."""
+    keys = ["r", "Shift+X", "r", "End", "r", "Home", *["PageDown"] * 8, "r"]
+    assert played(screen, [2, 3, 2, 90], 700, [("key", key) for key in keys]) == ["w-0", "w-1", "w-2", "w-3"]
 
 
 def test_what_lies_over_a_content_hides_it(blank) -> None:

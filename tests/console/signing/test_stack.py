@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.console.signing.rig import Person, Rig
-from tests.console.signing.test_desk import TALL, said, whole_screen
+from tests.console.signing.test_desk import TALL, content_read, said, whole_screen
 from tests.held.test_stack import BAD, call, until
 
 from memsluice.client.requests import Session
@@ -127,12 +127,13 @@ def test_two_browsers_give_a_two_person_command(stack: Any, desk: tuple[Rig, str
     until(lambda: "external" in where(), "it lies outside")
     ana, bob = rig.person("ana", tenants=(tenant,)), rig.person("bob", tenants=(tenant,))
     until(lambda: ana.page.goto(f"{rig.url}/proposals/new?tenant={tenant}&entry={entry}").ok, "it can be proposed")
+    content_read(ana.page)
     ana.page.click("#propose")
     expect(ana.page.locator("#said")).to_contain_text("It is proposed")
     path = ana.page.locator("#proposed").get_attribute("href")
     bob.page.goto(f"{rig.url}{path}")
+    content_read(bob.page)
     expect(bob.page.locator("#approve")).to_be_enabled()
-    bob.page.wait_for_timeout(200)
     bob.page.click("#approve")
     expect(bob.page.locator("#said")).to_contain_text("done", timeout=60_000)
     told = where()

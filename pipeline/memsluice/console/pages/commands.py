@@ -18,7 +18,9 @@ from memsluice.errors import InputError, InvalidArgument, MalformedEvent, NotFou
 from memsluice.events.limits import ID_CHARS_MAX, OFFSET_MAX
 from memsluice.operations.commands import desk as desks
 from memsluice.operations.commands.signing import Signed
-from memsluice.operations.held.collect import look_whole
+from memsluice.operations.held.collect import HeldReview, look_whole
+from memsluice.operations.review import differing
+from memsluice.operations.review.decide import Differences
 
 WAIT_S, WAIT_S_MAX = 10.0, 25.0
 SEALED_CHARS_MAX = 2_500_000
@@ -92,13 +94,11 @@ def sealed(request: Request) -> Response:
 
     ``left`` says how many there was no room for. An entry that is not there any more is left out of ``entries``.
     """
-    who, told = visitor(request, Sight.CONTENT), serving(request)
-    wanted = _names(read_json(request))
-    rows = [told.index.entry(*name, tenants=who.tenants) for name in wanted]
+    rows = _rows(request)
     found: list[dict[str, Any]] = []
     size = 0
-    with told.desk() as desk:
-        for seen in look_whole(desk.held, desk.keys.keyring(), [row.seen for row in rows if row is not None]):
+    with serving(request).desk() as desk:
+        for seen in look_whole(desk.held, desk.keys.keyring(), rows):
             entry = seen.entry
             size += len(entry.sealed)
             if found and size > SEALED_CHARS_MAX:
@@ -107,7 +107,22 @@ def sealed(request: Request) -> Response:
                 "tenant": entry.tenant, "target": entry.event_id, "offset": entry.offset, "repeated": entry.repeated_id,
                 "digest": entry.digest, "sealed": entry.sealed,
             })  # fmt: skip
-    return JSONResponse({"entries": found, "left": len([row for row in rows if row is not None]) - len(found)})
+    return JSONResponse({"entries": found, "left": len(rows) - len(found)})
+
+
+def differences(request: Request) -> Response:
+    """Take ``{entries}`` as :func:`sealed` does, and return ``{lines}``: in words, what differs within them."""
+    rows = _rows(request)
+    with serving(request).desk() as desk:
+        differs = Differences.within(look_whole(desk.held, desk.keys.keyring(), rows))
+    return JSONResponse({"lines": differing.told(differs)})
+
+
+def _rows(request: Request) -> list[HeldReview]:
+    """Return the entries that were sent and the visitor may see whole, as the index has them."""
+    who, told = visitor(request, Sight.CONTENT), serving(request)
+    rows = [told.index.entry(*name, tenants=who.tenants) for name in _names(read_json(request))]
+    return [row.seen for row in rows if row is not None]
 
 
 def _names(data: Any) -> list[tuple[str, str, int]]:
@@ -128,4 +143,5 @@ ROUTES = (
     Route("/commands", command, methods=["POST"]),
     Route("/commands/{command_id:path}", answer, methods=["GET"]),
     Route("/held/sealed", sealed, methods=["POST"]),
+    Route("/held/differences", differences, methods=["POST"]),
 )

@@ -71,7 +71,7 @@ def group(request: Request) -> Response:
     opened, unread = contents(request, found.rows)
     return page(
         request, "group.html", group=whole, found=found, opened=opened, unread=unread, q=asked.text(),
-        fed_ms=told.index.fed_ms,
+        within_group=narrowed.text(), fed_ms=told.index.fed_ms,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def show(request: Request) -> Response:
     if getattr(request.state, "session", None) is not None:
         return RedirectResponse(where, 303)
     return page(
-        request, "login.html", challenge=told.logins.challenge(), origin=origin_of(told, request.scope), next=where,
+        request, "login.html", challenge=told.logins.challenge(), next=where,
         oidc=told.settings.oidc,
     )  # fmt: skip
 

@@ -1,11 +1,12 @@
 // The bytes that a reviewer signs, and their envelope: the same as the gate's own programs make. No page is touched
-// here, so that node runs it as a browser does. docs/signing-vectors.json has what must come out.
+// here, so that node runs it as a browser does. docs/command-vectors.json has what must come out.
 
 export const COMMAND_TYPE = "application/vnd.memory.command.v1+json";
 export const VALID_S = 15 * 60;
 export const PROPOSED_VALID_S = 3 * 24 * 3600;
 export const HELD_CHARS_MAX = 180 * 1024;
 export const REASON_CHARS_MAX = 512;
+export const NAME_CHARS_MAX = 128;
 const FIELDS = [
   "id", "tenant", "time", "action", "target", "digest", "expires_at", "reason", "parameters", "held", "policy",
 ];

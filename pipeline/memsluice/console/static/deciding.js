@@ -2,11 +2,25 @@
 import { decision, envelope, sha256, utf8, Unsignable } from "./commands.js";
 import { held } from "./keys.js";
 import { confirmed } from "./stepup.js";
-import { post } from "./sending.js";
+import { Failed, get, post } from "./sending.js";
 
 export const ENTRIES_MAX = 100;
+export const CLAIM_S = 3600;
+
+/** Of which states each action is, and in which one it leaves a write. docs/command-vectors.json says the same. */
+export const DECIDES = {
+  release: { of: ["pending"], becomes: "released" },
+  reject: { of: ["pending", "refused"], becomes: "rejected" },
+  reopen: { of: ["rejected"], becomes: "pending" },
+  note: { of: ["pending", "refused", "rejected"], becomes: null },
+};
 const BYTES_MAX = 3_000_000;
 const SIZES_PER_COMMAND = 400;
+const NO_ANSWER = "no answer";
+const ASK_S = 20;
+const PAUSE_MS = 5_000;
+const ASKED_MAX = 60;
+const LOST = new Set([401, 404]); // logged out, or it was sent before this console began
 
 /** Actions that say what was shown, and so carry the sealed record. Without it nothing is signed. */
 const SHOWING = new Set(["release", "reject", "replay"]);
@@ -71,15 +85,44 @@ export async function decide(those, action, { reason = "", despiteClaim = false,
     }
   }
   for (const part of portions(made)) {
-    const { items } = await send(part.map(({ envelope: one }) => one));
+    const items = await sent(part.map(({ envelope: one }) => one));
     part.forEach(({ one }, number) => Object.assign(one, items[number]));
   }
   return results;
 }
 
-/** Sends envelopes; where the console asks for the security key, that comes first. */
-export async function send(envelopes, path = "/commands") {
-  return post(path, { envelopes, step_up: await confirmed(envelopes) });
+/** Sends envelopes; where the console asks for the security key, that comes first. Where the console goes away
+ * meanwhile, nobody knows what it published. */
+async function sent(envelopes) {
+  const step_up = await confirmed(envelopes);
+  try {
+    return (await post("/commands", { envelopes, step_up })).items;
+  } catch (error) {
+    if (!(error instanceof Failed) || error.status !== 0) throw error;
+    return envelopes.map(() => ({ came: NO_ANSWER, told: error.message }));
+  }
+}
+
+/** Asks on what became of commands that had no answer in time, and calls `heard` with each once that is known. */
+export async function askOn(results, heard) {
+  const open = results.filter((one) => one.came === NO_ANSWER);
+  for (let asked = 0; open.length && asked < ASKED_MAX; asked += 1) {
+    if (await answered(open[0])) heard(open.shift());
+  }
+}
+
+/** Whether it is known now what became of a command, or that this console will never know it. */
+async function answered(one) {
+  try {
+    Object.assign(one, await get(`/commands/${encodeURIComponent(one.command.id)}?wait=${ASK_S}`));
+    return one.came !== NO_ANSWER;
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error;
+    one.told = error.message;
+    if (LOST.has(error.status)) return true;
+    await new Promise((done) => { setTimeout(done, PAUSE_MS); });
+    return false;
+  }
 }
 
 function* portions(made) {

@@ -1,18 +1,12 @@
 // The desk: reading held writes, and deciding about them by keyboard or button. What was not on the screen is decided
 // by nobody. What differs from page to page is in the markup alone: articles of held writes, and a box for the desk.
-import { REASON_CHARS_MAX, Unsignable } from "./commands.js";
-import { decide, described } from "./deciding.js";
+import { NAME_CHARS_MAX, REASON_CHARS_MAX, Unsignable } from "./commands.js";
+import { askOn, CLAIM_S, DECIDES, decide, described, signer } from "./deciding.js";
 import { ask, help } from "./dialogs.js";
 import { Reader } from "./reading.js";
-import { element, Failed, get } from "./sending.js";
+import { element, Failed, get, post, spelled } from "./sending.js";
 
-const CLAIM_S = 900;
 const SKIPPED_MAX = 100;
-const NAME_CHARS_MAX = 128;
-const DECIDES = {
-  release: ["pending"], reject: ["pending", "refused"], reopen: ["rejected"], note: ["pending", "refused", "rejected"],
-};
-const BECOMES = { release: "released", reject: "rejected", reopen: "pending" };
 const DONE = { release: "released", reject: "rejected", reopen: "waiting again", note: "noted" };
 
 const box = document.getElementById("desk");
@@ -39,7 +33,7 @@ function tell(text, kind = "") {
 }
 
 const reader = new Reader(articles, () => count());
-const fits = (article, action) => DECIDES[action].includes(article.dataset.state);
+const fits = (article, action) => DECIDES[action].of.includes(article.dataset.state);
 const waiting = () => articles.filter((one) => fits(one, "reject"));
 
 function count() {
@@ -84,13 +78,18 @@ function result(article, one, action) {
     const despite = () => alone(() => settle([article], action, { despiteClaim: true }));
     made.told.append(" ", button("Decide all the same", despite));
   }
-  if (done && BECOMES[action]) {
-    article.dataset.state = BECOMES[action];
+  const { becomes } = DECIDES[action];
+  if (done && becomes) {
+    article.dataset.state = becomes;
     article.dataset.decidedOn = one.command.id;
     const chip = article.querySelector(".entry-head .chip[class*=state-]");
-    if (chip) [chip.className, chip.textContent] = [`chip state-${BECOMES[action]}`, BECOMES[action]];
+    if (chip) [chip.className, chip.textContent] = [`chip state-${becomes}`, becomes];
+    offer(article);
   }
 }
+
+/** What is kept of a rejection, so that it can be taken back. */
+const undoing = ({ entry, command }) => ({ ...entry, decidedOn: command.id });
 
 /** Decides about articles that were read, shows what became of each, and goes on. */
 async function settle(those, action, options = {}) {
@@ -100,20 +99,23 @@ async function settle(those, action, options = {}) {
   const results = await decide(asked, action, options);
   results.forEach((one, number) => result(those[number], one, action));
   const done = results.filter((one) => one.came === "done");
-  if (action === "reject" && done.length) {
-    kept.write("undo", done.map(({ entry, command }) => ({ ...entry, decidedOn: command.id })));
-  }
+  if (action === "reject" && done.length) kept.write("undo", done.map(undoing));
+  askOn(results, (one) => {
+    result(those[results.indexOf(one)], one, action);
+    if (action === "reject" && one.came === "done") kept.write("undo", [...kept.read("undo", []), undoing(one)]);
+    count();
+  });
   const rest = results.length - done.length;
   const back = action === "reject" && done.length ? "; u takes it back" : "";
   tell(`${done.length} ${DONE[action]}${rest ? `, ${rest} not: see beside each` : ""}${back}.`, rest ? "bad" : "good");
   count();
-  if (!rest && BECOMES[action] && action !== "reopen") await advance();
+  if (!rest && action !== "reopen") await advance();
 }
 
-/** Goes to the next write that waits: on this page, on the next one, or in the next group. */
-async function advance() {
+/** Goes to the next write that waits: on this page, the next one, or in the next group. `on`: not back to one before. */
+async function advance({ on = false } = {}) {
   const left = articles.findIndex((one, number) => number > current && fits(one, "release"));
-  const before = articles.findIndex((one) => fits(one, "release"));
+  const before = on ? -1 : articles.findIndex((one) => fits(one, "release"));
   if (left >= 0 || before >= 0) return focus(left >= 0 ? left : before);
   kept.write("said", said.textContent);
   const older = document.querySelector("a[rel=next]");
@@ -121,9 +123,9 @@ async function advance() {
   const group = document.getElementById("group")?.dataset.group ?? "";
   const others = kept.read("skipped", []).filter((one) => one !== group);
   const skipped = [...others, ...(group ? [group] : [])].slice(-SKIPPED_MAX);
-  kept.write("skipped", skipped);
-  const q = document.getElementById("q")?.value ?? "";
+  const q = document.getElementById("q")?.value ?? box.dataset.q ?? "";
   const { path } = await get(`/held/next?q=${encodeURIComponent(q)}&not=${skipped.join(",")}`);
+  kept.write("skipped", path ? skipped : []);
   kept.write("said", path ? said.textContent : `${said.textContent} Nothing else waits.`);
   location.assign(path ?? "/held");
 }
@@ -134,6 +136,16 @@ function one(action) {
   if (!fits(article, action)) return tell(`It is ${article.dataset.state}: there is nothing to ${action}.`, "bad");
   if (!reader.wasRead(article)) return tell("Read it to its end first: it was not on the screen whole.", "bad");
   return alone(() => settle([article], action));
+}
+
+/** What differs within writes, as the server words it; it stands there once the server has answered. */
+function differing(those) {
+  const list = element("ul", { id: "differs" }, element("li", {}, "…"));
+  const asked = post("/held/differences", { entries: those.map(described) });
+  asked.then(({ lines }) => lines, (error) => [error.message]).then((lines) => {
+    list.replaceChildren(...lines.map((line) => element("li", {}, spelled(line))));
+  });
+  return [element("p", {}, "What differs in them:"), list];
 }
 
 async function all(action) {
@@ -151,6 +163,7 @@ async function all(action) {
       unread
         ? `${unread} more are left out: they were not on the screen whole.`
         : "All that wait on this page were read.",
+      ...(read.length > 1 ? differing(read) : []),
     ],
     label: "Why (kept in the audit)", chars: REASON_CHARS_MAX, act: verb, optional: true,
   });
@@ -175,13 +188,16 @@ async function undo() {
   count();
 }
 
-async function note(words) {
+/** Notes something about a write; returns whether it is noted. */
+async function note({ done, chip, kind = "", ...words }) {
   const article = here();
   if (!article || !fits(article, "note")) return tell("Choose a write that waits first: j");
   const [{ came, told }] = await decide([{ entry: described(article), text: null }], "note", words);
-  tell(came === "done" ? words.done : `${came}: ${told}`, came === "done" ? "good" : "bad");
-  if (came !== "done") return;
-  article.querySelector(".entry-head")?.append(" ", element("span", { class: "chip" }, words.chip));
+  tell(came === "done" ? done : `${came}: ${told}`, came === "done" ? "good" : "bad");
+  if (came !== "done") return false;
+  article.querySelector(`.entry-head .chip.${kind || "none"}`)?.remove();
+  if (chip) article.querySelector(".entry-head")?.append(" ", element("span", { class: `chip ${kind}` }, chip));
+  return true;
 }
 
 async function noted() {
@@ -197,14 +213,24 @@ async function assigned() {
   if (assignee) await alone(() => note({ parameters: { assignee }, done, chip: done }));
 }
 
-const claim = () => alone(() => note({
-  parameters: { claim_s: String(CLAIM_S) }, done: "claimed for 15 minutes", chip: "claimed by you",
-}));
+/** Claims a write, or gives it back where this key has it. */
+async function claimed() {
+  const article = here();
+  const { kid } = await signer();
+  const mine = article?.dataset.claimed === kid;
+  const parameters = { claim_s: String(mine ? 0 : CLAIM_S) };
+  const done = mine ? "given back" : `claimed for ${CLAIM_S / 60} minutes`;
+  if (await note({ parameters, done, chip: mine ? "" : "claimed by you", kind: "claim" })) {
+    article.dataset.claimed = mine ? "" : kid;
+  }
+}
+
+const claim = () => alone(claimed);
 
 const KEYS = {
   j: () => focus(current + 1), k: () => focus(current - 1), r: () => one("release"), x: () => one("reject"),
   R: () => all("release"), X: () => all("reject"), u: () => alone(undo), c: claim, n: noted, a: assigned,
-  s: () => alone(advance), "/": () => document.getElementById("q")?.focus(), "?": help,
+  s: () => alone(() => advance({ on: true })), "/": () => document.getElementById("q")?.focus(), "?": help,
   Enter: () => here()?.querySelector(".entry-head a")?.click(),
 };
 
@@ -219,16 +245,23 @@ addEventListener("keydown", (event) => {
   act();
 });
 
+/** Offers what may be decided about a write in its state. */
+function offer(article) {
+  for (const [action, one] of Object.entries(acts.get(article).offers)) one.hidden = !fits(article, action);
+}
+
 function dressed(article, number) {
   const told = element("span", { role: "status" });
   const acting = (text, act, kind) => button(text, () => { current = number; act(); }, kind);
   const place = article.querySelector(".entry-acts");
-  place.append(
-    acting("Release", () => one("release"), ""), acting("Reject", () => one("reject")), acting("Claim", claim),
-    acting("Note", noted), told,
-  );
+  const offers = {
+    release: acting("Release", () => one("release"), ""), reject: acting("Reject", () => one("reject")),
+    reopen: acting("Reopen", () => alone(() => settle([article], "reopen"))),
+  };
+  place.append(...Object.values(offers), acting("Claim", claim), acting("Note", noted), told);
   place.hidden = !article.querySelector("pre.content");
-  acts.set(article, { told });
+  acts.set(article, { told, offers });
+  offer(article);
   article.addEventListener("focusin", () => { current = number; });
 }
 

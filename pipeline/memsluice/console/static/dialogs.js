@@ -4,8 +4,8 @@ import { element } from "./sending.js";
 const KEYS = [
   ["j / k", "next, previous"], ["space", "read on"], ["r / x", "release, reject this one"],
   ["R / X", "release, reject all on this page that were read"], ["u", "take the last rejections back"],
-  ["c / n / a", "claim, note, assign"], ["s", "go on without deciding"], ["Enter", "open"], ["/", "filter"],
-  ["?", "these keys"],
+  ["c / n / a", "claim or give back, note, assign"], ["s", "go on to the next that waits, without deciding"],
+  ["Enter", "open"], ["/", "filter"], ["?", "these keys"],
 ];
 
 const LIST_KEYS = [
@@ -20,15 +20,16 @@ function open(dialog) {
   });
 }
 
-/** Asks for a text; null where the answer is no. `optional`: no text is an answer too. */
+/** Asks for a text; null where the answer is no. `lines`: texts or elements. `optional`: no text is an answer, too. */
 export async function ask({ title, lines, label, chars, act, optional = false }) {
   const field = element("input", {
     id: "dialog-text", maxlength: String(chars), autocomplete: "off", required: !optional,
   });
   const yes = element("button", { value: "yes", autofocus: optional }, act);
   const no = element("button", { value: "no", class: "quiet", formnovalidate: true }, "Cancel");
+  const said = lines.map((line) => (typeof line === "string" ? element("p", {}, line) : line));
   const form = element("form", { method: "dialog" },
-    element("h2", { id: "dialog-title" }, title), ...lines.map((line) => element("p", {}, line)),
+    element("h2", { id: "dialog-title" }, title), ...said,
     element("p", {}, element("label", { for: "dialog-text" }, label), element("br"), field),
     element("p", {}, yes, " ", no));
   const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);

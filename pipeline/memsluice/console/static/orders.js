@@ -1,7 +1,7 @@
 // What the pages beside the held writes have signed: a form says what, its reason is the person's, and this browser's
 // key signs the bytes that are built here of the two. The server can publish these bytes or not; it can change nothing.
 import { PROPOSED_VALID_S, VALID_S, base64, envelope, moment, signedBytes, utf8 } from "./commands.js";
-import { held } from "./keys.js";
+import { signer } from "./deciding.js";
 import { post, spelled } from "./sending.js";
 import { confirmed } from "./stepup.js";
 
@@ -38,13 +38,6 @@ export async function orderEnvelope(kind, order, signer) {
   const payload = utf8(canonical(order));
   const sig = base64(await signer.sign(signedBytes(TYPES[kind], payload)));
   return { payload: base64(payload), payloadType: TYPES[kind], signatures: [{ keyid: signer.kid, sig }] };
-}
-
-async function signer() {
-  const key = await held();
-  if (key === null) throw new Error("This browser has no key: log in with one that is enrolled.");
-  const { kid } = await post("/login/key", { public: key.public });
-  return key.signer(kid);
 }
 
 async function sign(form) {

@@ -6,6 +6,7 @@ const GAP_PX = 1;
 const STEP_PX = 6;
 const EDGE_PX = 2; // of a border and its padding; pages are drawn on whole pixels
 const INSET_PX = 12; // beside its border, whose corners are round
+const SPELT = "x"; // what stands for a spelled-out character, which is seen
 
 /** Which part of something of a height (px) was seen. Where its height changes, it is read anew. */
 export class Coverage {
@@ -38,24 +39,31 @@ export class Coverage {
 
 /** The text that an element shows, as its writer wrote it: spelled-out characters are read back. */
 export function displayed(node) {
-  let text = "";
+  const pieces = [...piecesOf(node)];
+  const seen = pieces.map(([text, spelt]) => (spelt ? SPELT : text)).join("");
+  if (hides(seen)) {
+    throw new Unsignable("the page shows something that cannot be seen: load it again, or in a newer browser");
+  }
+  return pieces.map(([text]) => text).join("");
+}
+
+/** The text of an element in pieces, each with whether it is one character that is spelled out. */
+function* piecesOf(node) {
   for (const child of node.childNodes) {
     if (child.nodeType === Node.TEXT_NODE) {
-      if (hides(child.data)) throw new Unsignable("the page shows something that cannot be seen: load it again");
-      text += child.data;
+      yield [child.data, false];
     } else if (child.nodeType === Node.ELEMENT_NODE && child.matches("span.ctl")) {
       const code = /^U\+([0-9A-F]{4,6})$/.exec(child.textContent);
       if (code === null || child.childElementCount) {
         throw new Unsignable("the page spells a character wrongly: load it again");
       }
-      text += String.fromCodePoint(parseInt(code[1], 16));
+      yield [String.fromCodePoint(parseInt(code[1], 16)), true];
     } else if (child.nodeType === Node.ELEMENT_NODE && child.matches("bdi, mark")) {
-      text += displayed(child);
+      yield* piecesOf(child);
     } else {
       throw new Unsignable("the page shows something else than text in a content: load it again");
     }
   }
-  return text;
 }
 
 /** The part of an element that is in view, from its top (px): spans in which nothing lies over it. */
@@ -89,7 +97,7 @@ export function inView(element) {
   return seen;
 }
 
-/** Watches which entries of a page were on the screen from their first line to their last. */
+/** Watches which entries of a page were on the screen from their first line to their last: those have `data-read`. */
 export class Reader {
   constructor(entries, changed = () => {}) {
     this.entries = new Map();
@@ -111,12 +119,13 @@ export class Reader {
   look() {
     if (document.visibilityState !== "visible" || document.querySelector("dialog[open]")) return;
     let news = false;
-    for (const one of this.entries.values()) {
+    for (const [entry, one] of this.entries) {
       const { height, spans } = inView(one.content);
       for (const [from, to] of spans) one.coverage.see(height, from, to);
       if (spans.length === 0) continue;
       news ||= one.done !== one.coverage.whole;
       one.done = one.coverage.whole;
+      entry.toggleAttribute("data-read", one.done);
     }
     if (news) this.changed();
   }

@@ -2,10 +2,9 @@
 
 /** What a request failed with, as a person is told. `status` is 0 where there was no answer. */
 export class Failed extends Error {
-  constructor(status, text, value = null) {
+  constructor(status, text) {
     super(text);
     this.status = status;
-    this.value = value;
   }
 }
 
@@ -29,8 +28,8 @@ async function answered(ask) {
   }
   const value = await answer.json().catch(() => null);
   if (answer.ok) return value;
-  if (answer.status === 401) throw new Failed(401, "You are not logged in any more: log in again.", value);
-  throw new Failed(answer.status, value?.detail ?? `The console answered with ${answer.status}.`, value);
+  if (answer.status === 401) throw new Failed(401, "You are not logged in any more: log in again.");
+  throw new Failed(answer.status, value?.detail ?? `The console answered with ${answer.status}.`);
 }
 
 /** An element with attributes and children: elements, or texts, which stay texts. */
@@ -46,14 +45,21 @@ export function element(name, attributes = {}, ...children) {
 
 const FILLERS = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u2800\\u3164\\uffa0";
 const BLANKS = `${FILLERS}\\u180b-\\u180f\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}`;
-const HIDDEN = new RegExp(`[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}${BLANKS}]`, "u");
+const HIDDEN = new RegExp(`[\\p{Cc}\\p{Cf}\\p{Cn}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}${BLANKS}]`, "u");
+const MARK = /[\p{Mn}\p{Me}]/u;
+const MARKS_MAX = 3;
+const PILED = new RegExp(`[\\p{Mn}\\p{Me}]{${MARKS_MAX + 1}}`, "u");
 
-/** Nodes that show a text that somebody else chose: what is not seen in it, or moves the rest, is spelled out. */
+/**
+ * Nodes that show a text that somebody else chose: what is not seen in it, or moves the rest, is spelled out. The rule
+ * is that of memsluice/escaping.py; a character that the server or this browser does not know yet is not seen.
+ */
 export function spelled(text) {
   const box = element("bdi", { class: "told" });
-  let plain = "";
+  let [plain, marks] = ["", 0];
   for (const letter of text) {
-    if (letter === "\n" || !HIDDEN.test(letter)) {
+    marks = MARK.test(letter) ? marks + 1 : 0;
+    if (letter === "\n" || !(marks > MARKS_MAX || HIDDEN.test(letter))) {
       plain += letter;
       continue;
     }
@@ -66,4 +72,4 @@ export function spelled(text) {
 }
 
 /** Whether a text has what is not seen, or moves the rest; line feeds apart. */
-export const hides = (text) => HIDDEN.test(text.replaceAll("\n", ""));
+export const hides = (text) => HIDDEN.test(text.replaceAll("\n", "")) || PILED.test(text);

@@ -126,6 +126,18 @@ class Database:
         return int(found)
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All queries within are of one moment, whatever is written meanwhile. Raises as :meth:`rows` does."""
+        with self._lock, self._translated():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                with suppress(sqlite3.Error):
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")  # nothing was written
+
+    @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All that is done with the connection becomes durable together, or not at all. Raises as :meth:`rows` does."""
         with self._lock, self._translated():

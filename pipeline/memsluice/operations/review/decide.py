@@ -35,6 +35,12 @@ DECIDES = {
     Action.REOPEN: (frozenset({HeldState.REJECTED}), CommandOutcome.REOPENED),
 }
 """The actions of a plan: of which states, and what they come to."""
+AFTER = {
+    Action.RELEASE: HeldState.RELEASED,
+    Action.REJECT: HeldState.REJECTED,
+    Action.REOPEN: HeldState.PENDING,
+}
+"""The state of a write in which an action leaves it."""
 WANTED: Mapping[Action, CommandOutcome] = {
     **{action: outcome for action, (_, outcome) in DECIDES.items()},
     Action.NOTE: CommandOutcome.NOTED,

@@ -83,12 +83,13 @@ def groups_of(
     """Return a page of the groups that have members which a query asks for."""
     text, values = where(query, tenants, now_ms)
     behind = "" if after is None else "HAVING (max(held_ms), group_id) < (?, ?)"
-    found = database.rows(
-        f"SELECT group_id, tenant, group_reason, kid, count(*), min(held_ms), max(held_ms), id FROM entries "  # noqa: S608
-        f"WHERE {text} GROUP BY tenant, group_id {behind} ORDER BY max(held_ms) DESC, group_id DESC LIMIT ?",
-        (*values, *(after or ()), limit + 1),
-    )
-    groups = tuple(_group(database, one, (text, values), now_ms, age_days) for one in found[:limit])
+    with database.snapshot():
+        found = database.rows(
+            f"SELECT group_id, tenant, group_reason, kid, count(*), min(held_ms), max(held_ms), id FROM entries "  # noqa: S608
+            f"WHERE {text} GROUP BY tenant, group_id {behind} ORDER BY max(held_ms) DESC, group_id DESC LIMIT ?",
+            (*values, *(after or ()), limit + 1),
+        )
+        groups = tuple(_group(database, one, (text, values), now_ms, age_days) for one in found[:limit])
     return GroupPage(groups, groups[-1].cursor if len(found) > limit else None)
 
 

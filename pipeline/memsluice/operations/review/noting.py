@@ -14,8 +14,14 @@ from memsluice.operations.commands.answers import Bookmark
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.commands import answers, decision
 from memsluice.operations.held.desk import HeldDesk
+from memsluice.operations.held.entries import HeldState
 from memsluice.operations.review.decide import Came, DecisionResult, result_of
 from memsluice.topics.names import PARTITIONS
+
+CLAIM_S = 3_600
+"""For how long (s) the desks claim a write by one key: an hour, in which somebody reads and asks."""
+NOTED = frozenset({HeldState.PENDING, HeldState.REFUSED, HeldState.REJECTED})
+"""States in which the gate takes notes about a write."""
 
 
 def saying(assignee: str | None = None, claim_s: int | None = None) -> dict[str, str]:

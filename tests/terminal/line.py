@@ -26,24 +26,27 @@ TAKE = f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); {COMMAND}"
 """The same, once the terminal is the process's own."""
 CONTROL = re.compile(
     r"\x1b\[\?(?:7|25|1000|1003|1004|1006|1015|2004|2026|2048|1049)[hl]"  # what it switches
-    r"|\x1b\[\?(?:2026|2048)\$p"  # what it asks for
+    r"|\x1b\[\?(?:2026|2048)\$p|\x1b\[6n"  # what it asks for
     r"|\x1b\[(?:>\d+|<)u"  # the keyboard
     r"|\x1b\[(?P<row>\d+);(?P<column>\d+)H|\x1b\[H"  # where it writes
     r"|\x1b\[(?:(?:0|1|2|7|3[0-79]|4[0-79]|9[0-7])(?:;|(?=m)))*m"  # the sixteen colours, bold, dim, reverse
 )
-"""Every sequence that textual sends for this application, and no other: no title, link, clipboard or report."""
+"""Every sequence that this application sends, and no other: no title, link or clipboard."""
 
 
 class Screen:
     """What a terminal of some size shows of the bytes that were sent to it; it breaks no line by itself: what goes
     beyond the last column is written over what stands there.
 
-    ``strange`` has whatever a terminal would have acted on and textual does not send; ``beyond`` is how many cells were
-    written to the right of the last column at most.
+    ``strange`` has whatever a terminal would have acted on and the review does not send; ``beyond`` is how many cells
+    were written to the right of the last column at most; ``asked`` is where the cursor was when it was asked for, from
+    1; the signs ``wide`` take two columns.
     """
 
-    def __init__(self, columns: int, lines: int) -> None:
-        self.columns, self.lines = columns, lines
+    def __init__(self, columns: int, lines: int, wide: str = "") -> None:
+        self.columns, self.lines, self._wide = columns, lines, wide
+        self.asked: list[tuple[int, int]] = []
+        self.stood: set[str] = set()
         self.rows = [[" "] * columns for _ in range(lines)]
         self.strange: list[str] = []
         self.beyond = 0
@@ -69,21 +72,29 @@ class Screen:
                 at = found.end() if found else at + 1
                 if found is None:
                     self.strange.append(text[at - 1 : at + 15])
+                elif found[0] == "\x1b[6n":
+                    self.asked.append((self._row + 1, self._column + 1))
                 elif found[0].endswith("H"):
+                    self._leave()
                     self._row, self._column = int(found["row"] or 1) - 1, int(found["column"] or 1) - 1
                 continue
             at += 1
             if sign == "\r":
                 self._column = 0
             elif sign == "\n":
+                self._leave()
                 self._row, self._column = self._row + 1, 0
             elif not sign.isprintable():
                 self.strange.append(f"U+{ord(sign):04X}")
             else:
                 self._put(sign)
 
+    def _leave(self) -> None:
+        if 0 <= self._row < self.lines:
+            self.stood.add("".join(self.rows[self._row]).rstrip())
+
     def _put(self, sign: str) -> None:
-        cells = cells_of(sign)
+        cells = 2 if sign in self._wide else cells_of(sign)
         if not cells:
             return
         end = self._column + cells
@@ -106,9 +117,9 @@ class Line:
 
     def __init__(
         self, home: Path, *words: str, size: tuple[int, int] = (80, 24), controlling: bool = True,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None, wide: str = "",
     ) -> None:  # fmt: skip
-        self.screen = Screen(*size)
+        self.screen = Screen(*size, wide)
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("MEMSLUICE_", "NO_COLOR"))}
@@ -152,6 +163,8 @@ class Line:
                 text = decode(data)
                 self.sent += text
                 self.screen.feed(text)
+                while self.screen.asked:
+                    self.press("\x1b[{};{}R".format(*self.screen.asked.pop()))
                 self._open = bool(data)
                 self._changed.notify_all()
             if not data:

@@ -9,7 +9,7 @@ from tests.terminal.conftest import EACH, GROUPS
 from tests.terminal.desk import commands_of, states, worked
 from tests.terminal.line import LIMIT_S, Line
 
-INTERRUPTED, NO_ANSWER = 130, 7
+ERROR, INTERRUPTED, NO_ANSWER = 1, 130, 7
 
 
 def opened(line: Line) -> None:
@@ -99,3 +99,11 @@ def test_a_signal_ends_it_and_gives_the_terminal_back(home: Path) -> None:
         assert line.ended() == INTERRUPTED
         line.all_sent()
         assert line.sent.endswith("\x1b[?1049l\x1b[?25h\x1b[?1004l")
+
+
+def test_a_terminal_with_wide_signs_is_refused(home: Path) -> None:
+    """Where signs take two columns and are reckoned as one, ends of lines would be read unseen: it says what to set."""
+    with Line(home, size=(100, 40), wide="§") as line:
+        assert line.ended() == ERROR
+        line.all_sent()
+        assert "ambiguous-width characters to narrow" in " ".join(line.sent.split())

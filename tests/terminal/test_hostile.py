@@ -63,36 +63,26 @@ def covered(text: str, lines: set[str]) -> bool:
 class Shown:
     """The lines of contents that stood on a terminal, and what a look at them found."""
 
-    def __init__(self) -> None:
-        self.lines: set[str] = set()
-        self.hidden: set[str] = set()
-        self._rows: set[str] = set()
-
-    def take(self, screen: str) -> bool:
-        """Take what stands on the screen now."""
-        for row in {*screen.splitlines()} - self._rows:
-            self._rows.add(row)
-            self.hidden |= {*hidden_in(row)}
-            if row[4:].startswith(BAR):
-                self.lines.add(plain(row[4:].removeprefix(BAR)).rstrip())
-        return True
+    def __init__(self, line: Line) -> None:
+        rows = line.screen.stood | {*line.screen.text.splitlines()}
+        self.lines = {plain(row[4:].removeprefix(BAR)).rstrip() for row in rows if row[4:].startswith(BAR)}
+        self.hidden = {sign for row in rows for sign in hidden_in(row)}
 
 
-def paged(line: Line, shown: Shown, group: int) -> None:
+def paged(line: Line, group: int) -> None:
     """Open the n-th group, scroll through all of it, and go back."""
     line.press("j" * (group > 0))
     line.press("\r")
-    line.until(lambda screen: shown.take(screen) and " read, " in screen and "reading on" not in screen, "a group")
+    line.until(lambda screen: " read, " in screen and "reading on" not in screen, "a group")
     while True:
-        screen = line.until(lambda screen: shown.take(screen) and place(screen), "the place")
-        end, of = place(screen)
+        end, of = place(line.until(place, "the place"))
         if end == of:
             break
         line.press(" ")
-        line.until(lambda screen, end=end: shown.take(screen) and place(screen) and place(screen)[0] > end, "more")
-    line.until(lambda screen: shown.take(screen) and re.match(r"(\d+) of \1 read, ", screen), "all of it was read")
+        line.until(lambda screen, end=end: place(screen) and place(screen)[0] > end, "more")
+    line.until(lambda screen: re.match(r"(\d+) of \1 read, ", screen), "all of it was read")
     line.press("q")
-    line.until(lambda screen: shown.take(screen) and f"{len(TOPICS)} groups" in screen, "the groups")
+    line.until(lambda screen: f"{len(TOPICS)} groups" in screen, "the groups")
 
 
 def place(screen: str) -> tuple[int, int] | None:
@@ -103,14 +93,14 @@ def place(screen: str) -> tuple[int, int] | None:
 
 def test_hostile_contents_are_shown_whole_and_act_on_nothing(hostile: Path) -> None:
     """What reaches the terminal is what the application itself sends; every character of every content stands there."""
-    shown = Shown()
     with Line(hostile, size=(100, 70)) as line:
         line.shows(f"{len(TOPICS)} groups", "as of now")
         for group in range(len(TOPICS)):
-            paged(line, shown, group)
+            paged(line, group)
         line.press("q")
         assert line.ended() == 0
         line.all_sent()
+    shown = Shown(line)
     assert (line.screen.strange, line.screen.beyond, shown.hidden) == ([], 0, set())
     missing = [text[:80] for text in contents() if not covered(plain(visible(text, len(text))), shown.lines)]
     assert not missing
@@ -118,12 +108,12 @@ def test_hostile_contents_are_shown_whole_and_act_on_nothing(hostile: Path) -> N
 
 def test_a_narrow_terminal_without_colours_shows_them_too(hostile: Path) -> None:
     """60 columns by 18 lines are enough: a group is read to its end there, and NO_COLOR has no colours."""
-    shown = Shown()
     with Line(hostile, size=(60, 18), environment={"NO_COLOR": "1"}) as line:
         line.shows(f"{len(TOPICS)} groups", "as of now")
-        paged(line, shown, 1)
+        paged(line, 1)
         line.press("q")
         assert line.ended() == 0
         line.all_sent()
+    shown = Shown(line)
     assert (line.screen.strange, line.screen.beyond, shown.hidden) == ([], 0, set())
     assert not re.search(r"\x1b\[[0-9;]*(?:3|4|9)[0-7][;m]", line.sent), "a colour"

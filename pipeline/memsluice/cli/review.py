@@ -42,8 +42,10 @@ def review(wanted: Filter = "", tenant: Tenant = None, wait: Wait = 30.0, home: 
     from memsluice.operations.review.index import ReviewIndex
     from memsluice.terminal.app import ReviewApp
     from memsluice.terminal.clerk import Clerk
+    from memsluice.terminal.columns import refuse_wide_signs
     from memsluice.terminal.going import Ending
 
+    refuse_wide_signs()
     with ReviewIndex.open(home) as index, Ending(ExitCode.INTERRUPTED) as ending, Clerk(home) as clerk:
         query = index.saved.get(wanted[1:], tenants=None) if saved else query
         shown = ReviewApp(clerk, index, query if tenant is None else query.narrowed(tenant=tenant), wait_s=wait)

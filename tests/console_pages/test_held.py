@@ -171,7 +171,18 @@ def test_a_filter_that_cannot_be_meant_says_so(desk: Place, q: str, said: str) -
         assert HOSTILE not in answer.text.replace(f'value="{HOSTILE}', "")
 
 
-@pytest.mark.parametrize("path", ["/held?after=x", "/held/entries?after=1.2", "/held/entries/acme/held?offset=x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/held?after=x",
+        "/held/entries?after=1.2",
+        "/held/entries/acme/held?offset=x",
+        f"/held?after={2**63}.a",
+        f"/held/entries?after={2**63}.1.1",
+        f"/held/entries/acme/held?offset={2**63}",
+        f"/held/story/acme/held?offset={2**63}",
+    ],
+)
 def test_a_place_that_is_none_is_told_as_such(desk: Place, path: str) -> None:
     """What somebody made of an address is refused in words."""
     answer = desk.browser("narrow").get(path)

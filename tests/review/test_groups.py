@@ -157,7 +157,7 @@ def test_pages_of_groups_go_on_where_the_last_one_ended(shelf: Shelf) -> None:
             break
         assert groups.GroupCursor.parse(str(after)) == after
     assert seen == ["e5", "e4", "e3", "e2", "e0"]
-    for text in ("", "1", "x.y", "1.\x1b"):
+    for text in ("", "1", "x.y", "1.\x1b", f"{2**63}.y", f"{'9' * 5_000}.y"):
         with pytest.raises(InvalidArgument):
             groups.GroupCursor.parse(text)
 

@@ -48,7 +48,7 @@ class Serving:
     kept: dict[str, Any] = field(default_factory=dict)
     """What a page keeps from request to request, by name."""
     unconfirmed: Counter[str] = field(default_factory=Counter)
-    """How many commands of each visitor went out since his security key was last touched, where each needs none."""
+    """How many commands of each person went out since his security key was last touched, where each needs none."""
     _heavy: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(HEAVY_MAX))
 
     @property

@@ -21,6 +21,7 @@ from webauthn.helpers.structs import PublicKeyCredentialDescriptor
 
 from memsluice.console.serving import Serving
 from memsluice.console.sessions import Session
+from memsluice.console.visitors import Visitor
 from memsluice.deployment.paths import using
 from memsluice.errors import ConfigError, ForgedSignature, MalformedEvent, NotPermitted
 from memsluice.keystore.files import read_guarded, write_atomic
@@ -35,8 +36,19 @@ SINGLE_MAX = 10
 _LOCK = Lock()
 
 
+def person_of(serving: Serving, visitor: Visitor) -> str:
+    """Return under which name a visitor's security key is kept: one person has one, by whichever of his keys, or by an
+    identity provider, he came in. Otherwise whoever sits at his browser comes in another way and registers another.
+
+    Raises UnknownKey.
+    """
+    if visitor.kid is None:
+        return visitor.name
+    return serving.keys.registry().get(visitor.kid).person or visitor.kid
+
+
 def needed(serving: Serving, name: str, count: int) -> bool:
-    """Whether so many commands at once of this visitor want a security key."""
+    """Whether so many commands at once of this person want a security key."""
     wanted = serving.settings.step_up
     return wanted == "always" or (wanted == "bulk" and (count > 1 or serving.unconfirmed[name] >= SINGLE_MAX))
 
@@ -52,9 +64,10 @@ def batch_of(envelopes: Sequence[Any]) -> str:
 
 def begin(serving: Serving, session: Session, origin: str, batch: str, count: int) -> Any:
     """Return what the browser asks the security key, as JSON values; None where none is wanted. Raises NotPermitted."""
-    if not needed(serving, session.visitor.name, count):
+    name = person_of(serving, session.visitor)
+    if not needed(serving, name, count):
         return None
-    held = _known(serving).get(session.visitor.name)
+    held = _known(serving).get(name)
     if held is None:
         raise NotPermitted("this console wants a security key besides: register yours at /keys first")
     challenge = secrets.token_bytes(CHALLENGE_BYTES)
@@ -68,16 +81,17 @@ def begin(serving: Serving, session: Session, origin: str, batch: str, count: in
 
 def check(serving: Serving, session: Session, origin: str, envelopes: Sequence[Any], said: Any) -> None:
     """Raise NotPermitted or ForgedSignature where a security key was wanted and did not confirm these envelopes."""
+    name = person_of(serving, session.visitor)
     with _LOCK:
-        if not needed(serving, session.visitor.name, len(envelopes)):
-            serving.unconfirmed[session.visitor.name] += len(envelopes)
+        if not needed(serving, name, len(envelopes)):
+            serving.unconfirmed[name] += len(envelopes)
             return
     batch, _, challenge = session.notes.pop(ASKED, "").partition(".")
     if not said or not hmac.compare_digest(batch, batch_of(envelopes)):
         raise NotPermitted("the security key has not confirmed these commands", field="step_up")
 
     def confirmed(keys: dict[str, dict[str, Any]]) -> None:
-        held = keys.get(session.visitor.name)
+        held = keys.get(name)
         if held is None:
             raise NotPermitted("no security key of yours is registered", field="step_up")
         held["sign_count"] = _verified(
@@ -87,14 +101,14 @@ def check(serving: Serving, session: Session, origin: str, envelopes: Sequence[A
                 credential_current_sign_count=held["sign_count"],
             )
         ).new_sign_count  # fmt: skip
-        del serving.unconfirmed[session.visitor.name]
+        del serving.unconfirmed[name]
 
     _change(serving, confirmed)
 
 
 def registration(serving: Serving, session: Session, origin: str) -> Any:
     """Return what the browser asks a new security key, as JSON values. Raises NotPermitted where there is one."""
-    name = session.visitor.name
+    name = person_of(serving, session.visitor)
     if name in _known(serving):
         raise NotPermitted("a security key of yours is registered: an operator of the console takes it out of its file")
     challenge = secrets.token_bytes(CHALLENGE_BYTES)
@@ -125,10 +139,12 @@ def register(serving: Serving, session: Session, origin: str, kid: str, credenti
         )
     )  # fmt: skip
 
+    name = person_of(serving, visitor)
+
     def kept(keys: dict[str, dict[str, Any]]) -> None:
-        if visitor.name in keys:
+        if name in keys:
             raise NotPermitted("a security key of yours is registered already", field="credential")
-        keys[visitor.name] = {
+        keys[name] = {
             "id": bytes_to_base64url(made.credential_id), "public_key": bytes_to_base64url(made.credential_public_key),
             "sign_count": made.sign_count,
         }  # fmt: skip
@@ -136,9 +152,9 @@ def register(serving: Serving, session: Session, origin: str, kid: str, credenti
     _change(serving, kept)
 
 
-def is_registered(serving: Serving, name: str) -> bool:
+def is_registered(serving: Serving, visitor: Visitor) -> bool:
     """Whether a visitor has a security key here."""
-    return name in _known(serving)
+    return person_of(serving, visitor) in _known(serving)
 
 
 def _verified(verify: Callable[[], Any]) -> Any:

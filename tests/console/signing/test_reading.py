@@ -52,6 +52,7 @@ class Watch:
             self.page.set_viewport_size({"width": WIDTH, "height": value})
         else:
             self.page.keyboard.press(value)
+            self.look()
             if value in ("Shift+R", "Shift+X") and self.page.locator("dialog[open]").count():
                 self.page.keyboard.press("Enter")
         self.look()

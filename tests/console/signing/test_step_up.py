@@ -9,6 +9,8 @@ from tests.console.signing.rig import Person, Rig, console
 from tests.console.signing.test_keys_and_sessions import DECIDE, about
 
 from memsluice.console.stepup import FILE, SINGLE_MAX
+from memsluice.console.visitors import Visitor
+from memsluice.envelope.registry import Role
 
 REGISTER = """
 const stepup = await import("/static/stepup.js");
@@ -92,6 +94,24 @@ def test_a_stolen_session_registers_no_security_key(strict) -> None:
     assert "not this key's" in thief.evaluate(REGISTER, {"kid": ana.credential.kid})
     assert "your own key" in thief.evaluate(REGISTER, {"kid": thief.credential.kid})
     assert not (strict.office.home.path / FILE).exists()
+
+
+def test_a_person_has_one_security_key_however_he_comes_in(strict) -> None:
+    """Whoever takes over a browser, key and all, gets around no security key by coming in another way: by another key
+    of the same person, or by the key where the person came in by an identity provider."""
+    ana, again = with_key(strict.person("ana")), with_key(strict.person("ana"))
+    ben = with_key(strict.person("ben"))
+    assert ana.evaluate(REGISTER, {"kid": ana.credential.kid}) == "registered"
+    assert "is registered" in again.evaluate(REGISTER, {"kid": again.credential.kid})
+    assert ben.evaluate(REGISTER, {"kid": ben.credential.kid}) == "registered"
+    provided = Visitor("ana", Role.REVIEWER, frozenset({"acme"}))
+    token, _ = strict.serving.sessions.begin(provided)
+    again.context.add_cookies([{**again.cookie, "value": token}])
+    again.page.goto(f"{strict.url}/keys")
+    expect(again.page.locator("#keyring")).to_have_attribute("data-registered", "yes")
+    assert "is registered" in again.evaluate(REGISTER, {"kid": again.credential.kid})
+    told = again.evaluate(DECIDE, about(strict.held()[0], again.credential.kid))
+    assert (told["status"], strict.commands()) == (403, 0)
 
 
 def test_one_by_one_is_no_way_around_a_confirmation_of_many(chromium, tmp_path_factory) -> None:

@@ -13,9 +13,8 @@ from memsluice.gate.reasons import words
 from memsluice.operations.held import view
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.review.query import HeldQuery
-from memsluice.operations.review.rows import HeldRow
+from memsluice.operations.review.rows import HeldRow, is_offset
 
-OFFSET_DIGITS_MAX = 19
 ABOVE = ("entry", "state", "held for", "refused for")
 """Lines of the review view that the page says above them."""
 
@@ -61,7 +60,7 @@ def row_of(request: Request) -> HeldRow:
     who, told = visitor(request), serving(request)
     tenant, event_id = request.path_params["tenant"], request.path_params["event_id"]
     text = request.query_params.get("offset", "")
-    if text and not (text.isdecimal() and len(text) <= OFFSET_DIGITS_MAX):
+    if text and not is_offset(text):
         raise InvalidArgument("offset: it is no intake offset")
     found = told.index.entry(tenant, event_id, int(text) if text else None, tenants=who.tenants)
     if found is None:

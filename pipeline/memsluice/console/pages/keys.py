@@ -30,7 +30,7 @@ def known(request: Request) -> Response:
 def show(request: Request) -> Response:
     """Show the key of this browser, which its own script looks up, and whether a security key is registered."""
     told, who = serving(request), session(request).visitor
-    registered = stepup.is_registered(told, who.name)
+    registered = stepup.is_registered(told, who)
     return page(request, "keys.html", registered=registered, step_up=told.settings.step_up)
 
 

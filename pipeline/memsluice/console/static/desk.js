@@ -138,13 +138,17 @@ function one(action) {
   return alone(() => settle([article], action));
 }
 
-/** What differs within writes, as the server words it; it stands there once the server has answered. */
-function differing(those) {
-  const list = element("ul", { id: "differs" }, element("li", {}, "…"));
-  const asked = post("/held/differences", { entries: those.map(described) });
-  asked.then(({ lines }) => lines, (error) => [error.message]).then((lines) => {
-    list.replaceChildren(...lines.map((line) => element("li", {}, spelled(line))));
+/** What differs within writes, as the server words it; null while something else is in work. */
+async function differing(those) {
+  let lines = null;
+  await alone(async () => {
+    tell(`${those.length} writes: looking up what differs in them …`);
+    const asked = post("/held/differences", { entries: those.map(described) });
+    lines = await asked.then((answer) => answer.lines, (error) => [error.message]);
+    tell("");
   });
+  if (lines === null) return null;
+  const list = element("ul", { id: "differs" }, ...lines.map((line) => element("li", {}, spelled(line))));
   return [element("p", {}, "What differs in them:"), list];
 }
 
@@ -156,6 +160,8 @@ async function all(action) {
   if (!read.length) return tell(none, "bad");
   const texts = new Set(read.map((article) => reader.text(article))).size;
   const verb = action === "release" ? "Release" : "Reject";
+  const differs = read.length > 1 ? await differing(read) : []; // read before anybody can say yes
+  if (differs === null) return null;
   const reason = await ask({
     title: `${verb} ${read.length} held ${read.length === 1 ? "write" : "writes"}?`,
     lines: [
@@ -163,7 +169,7 @@ async function all(action) {
       unread
         ? `${unread} more are left out: they were not on the screen whole.`
         : "All that wait on this page were read.",
-      ...(read.length > 1 ? differing(read) : []),
+      ...differs,
     ],
     label: "Why (kept in the audit)", chars: REASON_CHARS_MAX, act: verb, optional: true,
   });

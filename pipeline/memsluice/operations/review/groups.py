@@ -9,7 +9,7 @@ from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
 from memsluice.operations.review.database import Database
 from memsluice.operations.review.query import HeldQuery
-from memsluice.operations.review.rows import READ, HeldRow, row_of
+from memsluice.operations.review.rows import READ, HeldRow, is_offset, row_of
 from memsluice.operations.review.where import both, where
 
 TREND_BUCKETS = 24
@@ -30,7 +30,7 @@ class GroupCursor(NamedTuple):
     def parse(cls, text: str) -> "GroupCursor":
         """Return the cursor of a text. Raises InvalidArgument."""
         last_ms, _, group = text.partition(".")
-        if not last_ms.isdecimal() or not group.isalnum():
+        if not (is_offset(last_ms) and group.isalnum()):
             raise InvalidArgument(
                 f"{visible(text, 60)!r} is no place in a list of groups: give what the page before named"
             )

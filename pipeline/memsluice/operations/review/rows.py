@@ -14,6 +14,7 @@ import orjson
 from memsluice.envelope.verdict import Decision
 from memsluice.errors import InvalidArgument
 from memsluice.escaping import visible
+from memsluice.events.limits import OFFSET_MAX
 from memsluice.events.models import Tier
 from memsluice.operations.held.collect import HeldReview, judged
 from memsluice.operations.held.entries import CommandOutcome, HeldState, HeldVerdict, HeldWrite, Ruled
@@ -29,6 +30,12 @@ COLUMNS = (
 )  # fmt: skip
 READ = "tenant, event_id, offs, part, record_offs, group_id, chars, preview, held, rulings"
 """The columns that :func:`row_of` reads."""
+_OFFSET_DIGITS_MAX = len(str(OFFSET_MAX))
+
+
+def is_offset(text: str) -> bool:
+    """Whether a text is a number that a record's place, or a time in Unix ms, may have: no index takes a larger one."""
+    return text.isdecimal() and len(text) <= _OFFSET_DIGITS_MAX and int(text) <= OFFSET_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Cursor:
     def parse(cls, text: str) -> "Cursor":
         """Return the cursor of a text. Raises InvalidArgument."""
         try:
-            held_ms, partition, record_offset = (int(part) for part in text.split("."))
+            held_ms, partition, record_offset = (int(part) for part in text.split(".") if is_offset(part))
         except ValueError:
             raise InvalidArgument(
                 f"{visible(text, 60)!r} is no place in a list: give what the page before named"

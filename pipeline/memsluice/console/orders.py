@@ -14,9 +14,10 @@ from memsluice.console.serving import Serving
 from memsluice.console.visitors import Visitor
 from memsluice.envelope import dsse
 from memsluice.envelope.registry import check_persons, check_signing_time, credential_of
-from memsluice.errors import CrossTenant, ExpiredKey, MalformedEvent, NotPermitted
+from memsluice.errors import ClockSkew, CrossTenant, ExpiredKey, MalformedEvent, NotPermitted
 from memsluice.events.models import Action, Command, parse_payload
 from memsluice.events.names import EVERYBODY, EventType
+from memsluice.gate.checks.authenticity import FUTURE_SKEW_MS
 from memsluice.gate.commands.dispatch import COMMANDS
 from memsluice.operations.commands.answers import Bookmark, heard, verified
 from memsluice.operations.commands.desk import CommandDesk
@@ -59,9 +60,18 @@ def checked(serving: Serving, visitor: Visitor, data: Any, *, signatures: int | 
     if len(kids) != wanted:
         has = f"a {command.action.value} needs {wanted} signatures, and has {len(kids)}"
         raise NotPermitted(has, field="signatures")
-    if int(command.expires_at.timestamp() * 1_000) <= now_ms:
-        raise ExpiredKey("the command is too old: look at the page again, and decide anew", field="expires_at")
+    _check_clock(command, now_ms)
     return Signed(command, {name: data[name] for name in ("payload", "payloadType", "signatures")})
+
+
+def _check_clock(command: Command, now_ms: int) -> None:
+    """Refuse what the gate would put among the dead letters for its time: there nobody who signed it hears of it."""
+    if int(command.time.timestamp() * 1_000) > now_ms + FUTURE_SKEW_MS:
+        ahead = f"more than {FUTURE_SKEW_MS // 60_000} minutes ahead of the console's"
+        raise ClockSkew(f"your machine's clock is {ahead}: set it, and decide anew", field="time")
+    if int(command.expires_at.timestamp() * 1_000) <= now_ms:
+        what = "the command is too old: decide anew, and where that is told at once, set your machine's clock"
+        raise ExpiredKey(what, field="expires_at")
 
 
 def approvals(action: Action) -> int:

@@ -65,6 +65,18 @@ def test_a_person_decides_with_his_key(rig) -> None:
     assert ana.failures == []
 
 
+@pytest.mark.parametrize("minutes", [6, -16])
+def test_a_browser_whose_clock_is_wrong_is_told_so(rig, minutes: int) -> None:
+    """What the gate would drop for its time is not sent, and the person hears that the clock is why."""
+    rig.office.write(event_id="w-1")
+    (held,) = rig.held()
+    ana = rig.person("ana")
+    wrong = f"const real = Date.now(); Date.now = () => real + {minutes * 60_000};"
+    told = ana.evaluate(wrong + DECIDE, about(held, ana.credential.kid))
+    assert (told["came"], "your machine's clock" in told["told"]) == ("not sent", True)
+    assert rig.commands() == 0
+
+
 def test_a_stolen_cookie_without_the_key_changes_nothing(rig) -> None:
     """The thief sees what its owner sees; with the cookie, the token and a key of his own he decides nothing."""
     rig.office.write(event_id="w-1")

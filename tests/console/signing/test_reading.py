@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from tests.console.signing.conftest import POLICY
 from tests.console.signing.node import node
 
@@ -141,6 +141,21 @@ def test_what_was_on_the_screen_is_decided(screen) -> None:
     came into view and not before."""
     keys = ["r", "Shift+X", "r", "End", "r", "Home", *["PageDown"] * 8, "r"]
     assert played(screen, [2, 3, 2, 90], 700, [("key", key) for key in keys]) == ["w-0", "w-1", "w-2", "w-3"]
+
+
+def test_one_content_that_cannot_be_signed_keeps_no_other_from_it(screen) -> None:
+    """Something in one content is unknown to this browser, or its server lies: it says so there, and is not decided;
+    whoever wrote it stops no decision about the rest of the page."""
+    watch = Watch(screen)
+    screen.set_viewport_size({"width": WIDTH, "height": 700})
+    serve(screen, watch, markup([2, 3, 2]).replace(LINE, f"{LINE}\u200b", 1))
+    watch.look()
+    first = screen.locator("article.held-entry").first
+    expect(first.locator(".entry-acts [role=status]")).to_contain_text("something that cannot be seen")
+    for key in ("r", "Shift+X"):
+        watch.step("key", key)
+    expect(first).to_have_attribute("data-state", "pending")
+    assert watch.decided == ["w-1", "w-2"]
 
 
 def test_what_lies_over_a_content_hides_it(blank) -> None:

@@ -134,7 +134,8 @@ function one(action) {
   const article = here();
   if (!article) return tell("Choose a write first: j");
   if (!fits(article, action)) return tell(`It is ${article.dataset.state}: there is nothing to ${action}.`, "bad");
-  if (!reader.wasRead(article)) return tell("Read it to its end first: it was not on the screen whole.", "bad");
+  const unread = "Read it to its end first: it was not on the screen whole.";
+  if (!reader.wasRead(article)) return tell(reader.problem(article) || unread, "bad");
   return alone(() => settle([article], action));
 }
 
@@ -257,7 +258,7 @@ function offer(article) {
 }
 
 function dressed(article, number) {
-  const told = element("span", { role: "status" });
+  const told = element("span", { role: "status", class: "bad" }, reader.problem(article));
   const acting = (text, act, kind) => button(text, () => { current = number; act(); }, kind);
   const place = article.querySelector(".entry-acts");
   const offers = {

@@ -47,6 +47,16 @@ export function displayed(node) {
   return pieces.map(([text]) => text).join("");
 }
 
+/** {text, problem}: the text that an element shows; null where it cannot be signed, which keeps no other from it. */
+function shownBy(node) {
+  try {
+    return { text: displayed(node), problem: "" };
+  } catch (error) {
+    if (!(error instanceof Unsignable)) throw error;
+    return { text: null, problem: error.message };
+  }
+}
+
 /** The text of an element in pieces, each with whether it is one character that is spelled out. */
 function* piecesOf(node) {
   for (const child of node.childNodes) {
@@ -104,7 +114,7 @@ export class Reader {
     for (const entry of entries) {
       const content = entry.querySelector("pre.content");
       if (!content) continue;
-      this.entries.set(entry, { content, coverage: new Coverage(), text: displayed(content), done: false });
+      this.entries.set(entry, { content, coverage: new Coverage(), text: shownBy(content).text, done: false });
     }
     this.changed = changed;
     const soon = () => { this.waiting ??= requestAnimationFrame(() => { this.waiting = undefined; this.look(); }); };
@@ -133,11 +143,19 @@ export class Reader {
   /** Whether an entry was on the screen whole, and stands there as it did. */
   wasRead(entry) {
     const one = this.entries.get(entry);
-    return one !== undefined && one.coverage.whole && one.content.isConnected && displayed(one.content) === one.text;
+    if (one === undefined || one.text === null || !one.coverage.whole || !one.content.isConnected) return false;
+    return shownBy(one.content).text === one.text;
+  }
+
+  /** Why an entry is not signed here however it is read; "" where nothing speaks against it. */
+  problem(entry) {
+    const one = this.entries.get(entry);
+    return one === undefined ? "" : shownBy(one.content).problem;
   }
 
   /** The text of an entry that was read. Throws where it was not. */
   text(entry) {
+    if (this.problem(entry)) throw new Unsignable(this.problem(entry));
     if (!this.wasRead(entry)) throw new Unsignable("it was not on the screen whole: read it to its end first");
     return this.entries.get(entry).text;
   }

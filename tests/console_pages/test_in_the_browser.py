@@ -51,6 +51,7 @@ def signs(person: Person, why: str) -> Any:
     """Fill the form's reason, sign, and return where it is told what came of it."""
     page = person.page
     page.get_by_label("Why").fill(why)
+    expect(page.locator("form.signs [data-signed]")).to_contain_text("memory.")
     page.locator("form.signs button").click()
     told = page.locator("form.signs [data-told]")
     expect(told).not_to_have_text("Signing …", timeout=60_000)

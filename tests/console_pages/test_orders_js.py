@@ -13,7 +13,7 @@ from memsluice.envelope.codec import canonical, from_json
 from memsluice.envelope.partition_orders import ACKNOWLEDGE, RESUME, Missing, PartitionOrder
 from memsluice.events.models import Command
 
-HEAD = 'import { canonical, commandOf, orderOf, told as said } from "./orders.js";\n'
+HEAD = 'import { canonical, commandOf, orderOf, signedWords, told as said } from "./orders.js";\n'
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | TEXTS,
@@ -55,6 +55,26 @@ def test_a_command_of_a_form_is_read_as_one(tmp_path: Path) -> None:
     assert held_s == [3 * 86_400, 900]
     assert [one.action.value for one in made] == ["activate", "dismiss"]
     assert [from_json(one.policy) if one.policy else None for one in made] == [{}, None]
+
+
+def test_what_a_form_has_signed_is_told_from_what_is_signed(tmp_path: Path) -> None:
+    """A server that shows one policy, or one letter, and has another signed does not go unnoticed: every field that it
+    chose stands above the button, as the browser reads it."""
+    letters = [["memory.events.v1/1/2", "a" * 64], ["memory.events.v1/1/3", "b" * 64]]
+    missing = {"topic": "memory.events.v1", "first": 4, "end": 6}
+    forms = [
+        {"command": "activate", "send": "/proposals", "tenant": "*", "target": "p", "digest": "d", "policy": "name: x"},
+        {"order": "letters", "letters": canonical(letters).decode()},
+        {
+            "order": "partition",
+            "said": canonical({"action": "acknowledge", "stage": "land", "missing": missing}).decode(),
+        },
+    ]
+    command, replay, partition = node(tmp_path, HEAD + "told = given.map(signedWords);", forms)
+    assert command.split("\n") == ["tenant: *", "action: activate", "target: p", "digest: d", "policy: name: x"]
+    assert all(part in replay for letter in letters for part in letter)
+    said = {"action: acknowledge", "stage: land", f"missing: {canonical(missing).decode()}"}
+    assert set(partition.split("\n")) == said
 
 
 def test_what_came_of_an_order_is_said_in_words(tmp_path: Path) -> None:

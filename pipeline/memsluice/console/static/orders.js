@@ -2,7 +2,7 @@
 // key signs the bytes that are built here of the two. The server can publish these bytes or not; it can change nothing.
 import { PROPOSED_VALID_S, VALID_S, base64, envelope, moment, signedBytes, utf8 } from "./commands.js";
 import { signer } from "./deciding.js";
-import { post, spelled } from "./sending.js";
+import { element, post, spelled } from "./sending.js";
 import { confirmed } from "./stepup.js";
 
 const TYPES = {
@@ -31,6 +31,16 @@ export function commandOf(form, reason, nowMs, id) {
     id, tenant: form.tenant, time: moment(nowMs), action: form.command, target: form.target, digest: form.digest,
     expires_at: moment(nowMs + valid_s * 1000), reason, parameters: {}, held: null, policy: form.policy ?? null,
   };
+}
+
+const OWN = new Set(["id", "time", "expires_at", "given_ms", "reason", "why"]);
+
+/** What a form has signed, a field a line, but for the reason and the times, which are the signer's own. */
+export function signedWords(form) {
+  const whole = form.order ? orderOf(form, "", 0, "") : commandOf(form, "", 0, "");
+  const told = Object.entries(whole).filter(([name, value]) => !OWN.has(name) && value !== null && value !== "");
+  const said = (value) => (typeof value === "string" ? value : canonical(value).replaceAll("],[", "],\n["));
+  return told.filter(([, value]) => canonical(value) !== "{}").map(([name, value]) => `${name}: ${said(value)}`).join("\n");
 }
 
 /** An order's envelope, signed by {kid, sign(bytes)}. */
@@ -74,6 +84,9 @@ function partitionTold({ stage, partition, parked }) {
 function listen(form) {
   const place = form.querySelector("[data-told]");
   const button = form.querySelector("button");
+  form.prepend(element("details", { open: true },
+    element("summary", {}, "What you sign, as this browser reads it"),
+    element("pre", { class: "told", "data-signed": true }, spelled(signedWords(form.dataset)))));
   button.disabled = false;  // without this script it stays so: a form that is sent unsigned says nothing
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

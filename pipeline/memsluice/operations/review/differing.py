@@ -5,6 +5,7 @@ from memsluice.operations.review.decide import Differences
 from memsluice.recall.show import duration
 
 VALUES_SHOWN_MAX = 8
+SECOND_MS = 1_000
 VALUE_CHARS_MAX = 60
 
 
@@ -18,6 +19,7 @@ def told(differs: Differences) -> list[str]:
         lines.append(f"{field}: {said}{f', and {rest} more' if rest > 0 else ''}")
     if differs.chars[0] != differs.chars[1]:
         lines.append(f"length: {differs.chars[0]} to {differs.chars[1]} characters")
-    if differs.held_ms[0] != differs.held_ms[1]:
-        lines.append(f"held within {duration(differs.held_ms[1] - differs.held_ms[0])}")
+    span_ms = differs.held_ms[1] - differs.held_ms[0]
+    if span_ms:
+        lines.append(f"held within {'a second' if span_ms < SECOND_MS else duration(span_ms)}")
     return lines or ["nothing but their content"]

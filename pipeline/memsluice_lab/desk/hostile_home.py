@@ -11,6 +11,8 @@ from memsluice.encoder import Encoder
 from memsluice.events.limits import REASON_CHARS_MAX
 from memsluice.events.models import Action, Origin
 from memsluice.operations.held.commands import decision
+from memsluice.operations.policies.commands import activation
+from memsluice.operations.provenance.commands import PROPOSED_VALID
 from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.review.query import HeldQuery
 from memsluice.topics.names import PARTITIONS
@@ -68,7 +70,10 @@ def decorated(home: Premises, desk: Desk, count: int = 20) -> None:
         held.settle()
     desk.feed()
     for text in VECTORS[:10]:
-        proposals.add(desk.serving, home.proposed(POLICY_FILE, TENANTS[1], text[:REASON_CHARS_MAX]))
+        why, number = text[:REASON_CHARS_MAX], f"c-{home.name()}"
+        # As long as a proposal holds by default: the walk of a thousand contents takes longer than other commands do.
+        command = activation(POLICY_FILE, TENANTS[1], number, datetime.now(UTC), why, PROPOSED_VALID)
+        proposals.add(desk.serving, home.signed(command, "operator"))
     for text in some:
         if (kept := name(text)[:60]).isprintable():
             index.saved.save(kept, HeldQuery.parse(f"tenant:{TENANTS[0]} state:any"), tenants=None)

@@ -70,9 +70,11 @@ def decorated(home: Premises, desk: Desk, count: int = 20) -> None:
         held.settle()
     desk.feed()
     for text in VECTORS[:10]:
-        why, number = text[:REASON_CHARS_MAX], f"c-{home.name()}"
+        why, number = text[:REASON_CHARS_MAX], f"c-{home.name()}"  # type: ignore[assignment]
         # As long as a proposal holds by default: the walk of a thousand contents takes longer than other commands do.
-        command = activation(POLICY_FILE, TENANTS[1], number, datetime.now(UTC), why, PROPOSED_VALID)
+        command = activation(
+            POLICY_FILE, TENANTS[1], number, datetime.now(UTC), why, PROPOSED_VALID,  # type: ignore[arg-type]
+        )  # fmt: skip
         proposals.add(desk.serving, home.signed(command, "operator"))
     for text in some:
         if (kept := name(text)[:60]).isprintable():

@@ -53,6 +53,7 @@ class Lab:
     workers: list["Worker"] = field(default_factory=list)
     clients: dict[str, Consumer] = field(default_factory=dict)
     counted: dict[str, int] = field(default_factory=dict)
+    reached: dict[str, dict[int, int]] = field(default_factory=dict)
     rules: list[AclBinding] = field(default_factory=list)
 
     @property
@@ -182,19 +183,32 @@ class Lab:
                     **self.connection.confluent(self.user),
                     "group.id": f"{self.group}-count",
                     "enable.auto.commit": False,
+                    "enable.partition.eof": True,
                     "auto.offset.reset": "earliest",
                     "fetch.wait.max.ms": 10,
                 }
             )
             numbers = consumer.list_topics(topic).topics[topic].partitions
             consumer.assign([CTP(topic, n, 0) for n in numbers])
-            self.counted[topic], self.clients[f"count {topic}"] = 0, consumer
-        full = True
-        while full:
-            messages = self.clients[f"count {topic}"].consume(1000, timeout=0.15)
-            self.counted[topic] += sum(message.error() is None for message in messages)
-            full = len(messages) == 1000
+            self.counted[topic], self.reached[topic] = 0, dict.fromkeys(numbers, 0)
+            self.clients[f"count {topic}"] = consumer
+        consumer, reached = self.clients[f"count {topic}"], self.reached[topic]
+        ends = {n: consumer.get_watermark_offsets(CTP(topic, n), HANG_S)[1] for n in reached}
+        deadline = time.monotonic() + HANG_S
+        while any(reached[n] < end for n, end in ends.items()):
+            assert time.monotonic() < deadline, f"{topic} could not be read within {HANG_S:.0f} s: {reached} of {ends}"
+            for message in consumer.consume(1000, timeout=0.1):
+                if message.error() is None:
+                    self.counted[topic] += 1
+                    reached[message.partition()] = message.offset() + 1
+                elif message.error().code() == KafkaError._PARTITION_EOF:  # behind markers, which are no messages
+                    reached[message.partition()] = message.offset()
         return self.counted[topic]
+
+    def holds(self, topic: str, count: int) -> None:
+        """Assert that ``topic`` comes to hold so many committed records: a commit is told before its markers stand."""
+        self.until(lambda: self.total(topic) >= count, f"{count} records in {topic}")
+        assert self.total(topic) == count
 
     def end(self, topic: str, partition: int) -> int:
         """Return the offset that the next record of a partition will get."""

@@ -57,8 +57,7 @@ def check(lab) -> int:
         assert left[b"noisy-%d" % number, number] == list(range(number, NOISY, 2))
         assert left[b"quiet", number] == list(range(number, 4, 2))
         assert left[b"free", number] == list(range(number, 20, 2))
-    lab.until(lambda: lab.total(f"{lab.source}-overflow") >= markers, "the overflow to be read")  # a new consumer's
-    assert lab.total(f"{lab.source}-overflow") == markers
+    lab.holds(f"{lab.source}-overflow", markers)
     return markers
 
 

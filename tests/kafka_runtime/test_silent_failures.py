@@ -31,7 +31,7 @@ def test_a_group_that_never_committed_starts_at_the_start_after_a_recovery(lab: 
     worker = lab.start(lab.stage("Count", "stateful"))
     lab.until(lambda: sum(lab.committed().values()) == 200, "everything committed")
     assert worker.stop() == EXIT_OK
-    assert lab.total(lab.target) == 200
+    lab.holds(lab.target, 200)
 
 
 def test_faust_commits_past_unacknowledged_records(lab: Lab) -> None:
@@ -52,7 +52,7 @@ def test_an_unconfirmed_record_holds_the_commit(lab: Lab) -> None:
     lab.until(lambda: lab.committed() == {(lab.source, 0): 3}, "commit up to the unconfirmed record")
     assert worker.stop() == EXIT_OK
     assert lab.committed() == {(lab.source, 0): 3}
-    assert lab.total(lab.target) == 3
+    lab.holds(lab.target, 3)
 
 
 def _fill_with_poison(lab: Lab) -> None:
@@ -91,7 +91,7 @@ def test_a_refused_changelog_parks_its_partition_and_commits_nothing_of_its_tran
             (b"p", b"%d" % i),
         )
     ]
-    assert lab.total(lab.target) == committed
+    lab.holds(lab.target, committed)
 
 
 def test_a_record_too_large_for_the_client_parks_its_partition(lab: Lab) -> None:

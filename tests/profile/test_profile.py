@@ -97,13 +97,14 @@ def test_samples_share_what_the_kernel_says_of_their_thread() -> None:
         ("native thread rdk:6",): 0.25,
     }
     assert stacks.scaled(found, 11.5)["h (c.py)",] == pytest.approx(2.0)
-    assert stacks.scaled({}, 11.5) == {}
 
 
 def test_a_thread_that_ended_weighs_as_the_others() -> None:
-    """Its samples are not lost, though the kernel says nothing of it any more."""
+    """Its samples are not lost, though the kernel says nothing of it any more; all of them is a mistake."""
     found = weighed([Stack(8, ("a",), 4), Stack(3, ("b",), 2)], {8: ThreadTime("python", 1.0)})
     assert found == {("a",): 1.0, ("b",): 0.5}
+    with pytest.raises(StackError, match="none of the 1 sampled threads"):
+        weighed([Stack(8, ("a",), 4)], {9: ThreadTime("python", 1.0)})
 
 
 def test_functions_have_their_own_and_the_whole_and_recursion_counts_once() -> None:
@@ -144,7 +145,19 @@ def test_the_innermost_function_that_has_a_layer_decides(frames: tuple[str, ...]
 
 @pytest.mark.parametrize(
     "name",
-    "encoder envelope events keystore gate gate/state stores telemetry runtimes readers stages".split(),
+    [
+        "encoder",
+        "envelope",
+        "events",
+        "keystore",
+        "gate",
+        "gate/state",
+        "stores",
+        "telemetry",
+        "runtimes",
+        "readers",
+        "stages",
+    ],
 )
 def test_the_rules_name_what_is_there(name: str) -> None:
     """A folder that is moved would silently become the rest."""

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memsluice.errors import StackError
 from memsluice_lab.profile.processes import ThreadTime
 
 PRODUCTS, ENCODER = "encoder: linear layers", "encoder: all else"
@@ -67,7 +68,10 @@ def parse(text: str) -> list[Stack]:
 
 
 def weighed(stacks: Sequence[Stack], threads: Mapping[int, ThreadTime]) -> Weighed:
-    """Return each stack's processor seconds. A thread without samples is a stack of its own."""
+    """Return each stack's processor seconds. A thread without samples is a stack of its own.
+
+    Raises StackError where the kernel says of none of the sampled threads that it did something.
+    """
     waiting = {stack for stack in stacks if _WAITS.search(stack.frames[-1])}
     working = {stack.thread for stack in stacks if stack not in waiting}
     counted = [stack for stack in stacks if stack not in waiting or stack.thread not in working]
@@ -75,7 +79,9 @@ def weighed(stacks: Sequence[Stack], threads: Mapping[int, ThreadTime]) -> Weigh
     for stack in counted:
         samples[stack.thread] += stack.samples
     known = {number: one.cpu_s for number, one in threads.items() if number in samples}
-    a_sample = sum(known.values()) / max(sum(samples[number] for number in known), 1)
+    if not sum(known.values()):
+        raise StackError(f"none of the {len(samples)} sampled threads is one that the kernel knows, and that worked")
+    a_sample = sum(known.values()) / sum(samples[number] for number in known)
     found: defaultdict[tuple[str, ...], float] = defaultdict(float)
     for stack in counted:
         each = known[stack.thread] / samples[stack.thread] if stack.thread in known else a_sample
@@ -89,7 +95,7 @@ def weighed(stacks: Sequence[Stack], threads: Mapping[int, ThreadTime]) -> Weigh
 def scaled(found: Weighed, total: float) -> Weighed:
     """Return the stacks with costs that make up ``total``."""
     whole = sum(found.values())
-    return {frames: total * cost / whole for frames, cost in found.items()} if whole else {}
+    return {frames: total * cost / whole for frames, cost in found.items()}
 
 
 def layer_of(frames: Sequence[str]) -> str:

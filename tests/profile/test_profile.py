@@ -200,7 +200,7 @@ def test_the_tables_say_what_was_measured() -> None:
     """Shares, rates and records are of the landed writes, and a name does not break its row."""
     text = "\n".join(grid.markdown() for grid in report.grids(_profile()))
     for line in (
-        f"| *screen* | 1.00 | {1 / len(PROCESSES):.0%} |",
+        f"| screen | 1.00 | {1 / len(PROCESSES):.0%} |",
         "| landed a second | 0.5 in 4.0 s |",
         "| … by the rest of the machine | 12% |",
         "| memory.events.v1 | 1.50 | 100 | 150 | 2.00 |",

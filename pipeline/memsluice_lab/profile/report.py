@@ -53,7 +53,7 @@ def grids(found: Profile, shown: int = FUNCTIONS_SHOWN) -> list[Grid]:
 def _processes(found: Profile) -> Grid:
     costs = found.costs.cpu_ms
     whole = sum(costs.values())
-    rows = [(CALLED.get(name, f"*{name}*"), f"{costs[name]:.2f}", f"{costs[name] / whole:.0%}") for name in PROCESSES]
+    rows = [(CALLED.get(name, name), f"{costs[name]:.2f}", f"{costs[name] / whole:.0%}") for name in PROCESSES]
     return Grid(
         "Processor time, by process",
         ("process", "ms a landed write", "share"),
@@ -103,13 +103,13 @@ def _layers(found: Profile) -> Grid:
         costs = [of[layer] for of in stages.values()]
         if any(costs):
             rows.append((layer, *(f"{cost:.2f}" for cost in costs), f"{sum(costs):.2f}"))
-    return Grid("The workers, by layer: ms a landed write", ("layer", *(f"*{stage}*" for stage in stages), "all"),
+    return Grid("The workers, by layer: ms a landed write", ("layer", *stages, "all"),
                 tuple(rows))  # fmt: skip
 
 
 def _functions(stage: str, stacks: Weighed, shown: int) -> Grid:
     rows = [(f"`{one.name.replace('|', '¦')}`", f"{one.own:.3f}", f"{one.whole:.3f}") for one in by_function(stacks)]
-    return Grid(f"*{stage}*, by function: ms a landed write", ("function", "itself", "with what it calls"),
+    return Grid(f"{stage}, by function: ms a landed write", ("function", "itself", "with what it calls"),
                 tuple(rows[:shown]))  # fmt: skip
 
 

@@ -17,7 +17,7 @@ PRODUCTS, ENCODER = "encoder: linear layers", "encoder: all else"
 SIGNING, DECIDE, STATE = "serialisation, signatures", "decide (all of gate/)", "state rows"
 KAFKA, RUNTIME, STORE = "Kafka client (aiokafka, Faust)", "our runtime (batches, lanes, fence)", "Weaviate client"
 STAGES, TELEMETRY, REST = "stages", "logs and telemetry", "event loop, interpreter, the rest"
-WAKING = "threads that only wake up and wait again"
+WAKING = "threads that only wake up and wait"
 _PATHS = (
     (PRODUCTS, r"<lambda> \(.*memsluice/encoder/minilm"),
     (ENCODER, r"memsluice/encoder/|[(/](tokenizers|torch)/[^)]*\.py"),

@@ -35,7 +35,7 @@ class Part:
 
 WORKERS = ("tests/devstack", "tests/kafka_runtime")
 """Folders whose tests kill and pause workers, and wait most of the time: a third of what the stack takes."""
-CHAOS_AND_DOCS = ("tests/chaos", "tests/docs")
+CHAOS_AND_DOCS = ("tests/chaos", "tests/docs", "tests/laundering")
 """Another third."""
 LEISURE = ("nice", "-n", "19")
 """Before what nobody waits for: what is told to real servers and workers is timed, and goes first."""

@@ -162,9 +162,7 @@ class Decided:
         live = self.rows.get(key)
         if live is None or EVENT.load(live).expires_ms <= now_ms:
             place, ends_ms = sealed.position, duplicates.expires_ms(now_ms)
-            row = EventRow(
-                topic=place.topic, offset=place.offset, digest=sealed.payload_digest, redo=(), expires_ms=ends_ms
-            )
+            row = EventRow(topic=place.topic, offset=place.offset, digest=sealed.payload_digest, expires_ms=ends_ms)
             self.rows[key] = dump(row)
         return outcome.verdict
 

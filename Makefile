@@ -67,6 +67,10 @@ figure: install ## Measure one figure: make figure NAME=core_decisions_per_s
 figures: install ## Measure all figures and write docs/figures.md; ARGS=--stale: those whose code changed, and goes on
 	@$(BIN)/python -m memsluice_lab.figures --all --record . $(ARGS)
 
+.PHONY: profile
+profile: install ## Where the processor's time goes at saturation: tables, and flame graphs in profile/ (minutes)
+	@$(BIN)/python -m memsluice_lab.profile $(ARGS)
+
 .PHONY: docs
 docs: install ## Write the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py
@@ -78,5 +82,5 @@ site: install ## Write the documentation as a site to site/
 
 .PHONY: clean
 clean: ## Remove what make made; the downloads of the stack stay in ~/.cache/memsluice
-	rm -rf site .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf site profile .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

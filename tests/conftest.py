@@ -2,10 +2,12 @@
 or a disk of its own."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,10 +36,25 @@ OPTIONAL = ("MEMSLUICE_DATA",)
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m stack`` no file is imported that does not speak of it: with all of them it takes minutes."""
+    if config.option.markexpr != "stack" or not collection_path.name.startswith("test_") or collection_path.is_dir():
+        return None
+    return None if _speaks_of_the_stack(collection_path) else True
+
+
+@cache
+def _speaks_of_the_stack(file: Path) -> bool:
+    return re.search(r"\b(stack|workers)\b", file.read_text(encoding="utf-8")) is not None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Whatever takes the stack needs it: a mark that was forgotten would start a second one in the other half."""
+    """Whatever takes the stack needs it: a mark that was forgotten would start a second one in the other half, and a
+    file that does not speak of it is not found by those who ask for these tests."""
     if "stack" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.stack)
+    if item.get_closest_marker("stack") and not _speaks_of_the_stack(item.path):
+        raise pytest.UsageError(f"{item.nodeid} needs the real stack, and its file does not say so: name it there")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

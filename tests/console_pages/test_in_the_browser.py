@@ -118,6 +118,7 @@ def test_what_the_playground_shows_is_text(desk: Rig, operator: Person) -> None:
     page.locator("[name=question]").fill("Where is the tea?")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("pre.content").filter(has_text="The tea is upstairs")).to_have_count(1)
+    page.wait_for_load_state()  # until then its style may be under way, and text has any width
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     assert "/recall" in page.url

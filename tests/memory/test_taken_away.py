@@ -23,7 +23,7 @@ from memsluice_lab.figures.registry import Setting
 
 __all__ = ["gate", "home"]
 TENANT = "memory-on-stack"
-QUICK_S, LONG_S = 2.0, 90.0
+QUICK_S, LONG_S = 2.0, 240.0
 Down = Callable[[str], AbstractContextManager[None]]
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 

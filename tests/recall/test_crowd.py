@@ -1,4 +1,4 @@
-"""V6: planted crowds, on the embedded components and on the real ones: they cost time, and do not empty an answer."""
+"""V6: planted crowds, on the embedded components and on the real stack: they cost time, and do not empty an answer."""
 
 from dataclasses import replace
 from uuid import uuid4

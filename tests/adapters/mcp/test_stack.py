@@ -12,6 +12,7 @@ from memsluice.envelope.registry import Role
 from memsluice.keystore.store import KeyStore, issue_credential
 
 TENANT = "mcp-on-stack"
+LONG_S = 240.0
 ADA = Person("helper", "ada")
 pytestmark = pytest.mark.stack
 
@@ -43,7 +44,7 @@ def test_data_guidance_and_held_writes_are_told_apart_there_as_in_one_process(st
 
     gate = open_reading_gate(tenant=TENANT, home=stack.home, mode="stack")
     try:
-        talk(memory_server(gate, ADA, timeout_s=60), unopened)
-        talk(memory_server(gate, ADA, session="monday-1", timeout_s=60), reporting)
+        talk(memory_server(gate, ADA, timeout_s=LONG_S), unopened)
+        talk(memory_server(gate, ADA, session="monday-1", timeout_s=LONG_S), reporting)
     finally:
         gate.close()

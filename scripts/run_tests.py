@@ -35,7 +35,7 @@ class Part:
 
 WORKERS = ("tests/devstack", "tests/kafka_runtime")
 """Folders whose tests kill and pause workers, and wait most of the time: a third of what the stack takes."""
-CHAOS_AND_DOCS = ("tests/chaos", "tests/docs", "tests/laundering")
+FAULTS_AND_PAGES = ("tests/chaos", "tests/docs", "tests/laundering")
 """Another third."""
 LEISURE = ("nice", "-n", "19")
 """Before what nobody waits for: what is told to real servers and workers is timed, and goes first."""
@@ -46,10 +46,10 @@ FIRST = tuple(
 ALONE = (*LEISURE, ".venv/bin/pytest", "-m", "not stack")
 STACK = (
     Part("tests of the real stack, its workers", ["scripts/test-stack", "workers", *WORKERS]),
-    Part("tests of the real stack, faults and pages", ["scripts/test-stack", "chaos", *CHAOS_AND_DOCS]),
+    Part("tests of the real stack, faults and pages", ["scripts/test-stack", "chaos", *FAULTS_AND_PAGES]),
     Part(
         "tests of the real stack, the others",
-        ["scripts/test-stack", "others", *(f"--ignore={one}" for one in (*WORKERS, *CHAOS_AND_DOCS))],
+        ["scripts/test-stack", "others", *(f"--ignore={one}" for one in (*WORKERS, *FAULTS_AND_PAGES))],
     ),
 )
 PARTS = (

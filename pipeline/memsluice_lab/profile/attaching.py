@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memsluice.errors import ConfigError, StackError
+from memsluice_lab.figures.bed import tail
 
 PROGRAM = "py-spy"
 SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -109,23 +110,19 @@ def _sampler(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
 
 def _until_attached(name: str, process: subprocess.Popen[bytes], log: Path) -> None:
     began = time.monotonic()
-    while _ATTACHED not in _told(log):
+    while _ATTACHED not in tail(log):
         if process.poll() is not None or time.monotonic() - began > ATTACHED_S_MAX:
-            raise StackError(f"{PROGRAM} did not attach to {name}: {_told(log)[-TAIL_CHARS:]}")
+            raise StackError(f"{PROGRAM} did not attach to {name}: {tail(log)}")
         time.sleep(POLL_S)
 
 
 def _end(name: str, process: subprocess.Popen[bytes], log: Path, output: Path) -> None:
     if process.poll() is not None:
-        raise StackError(f"{PROGRAM} on {name} ended while it was measured: {_told(log)[-TAIL_CHARS:]}")
+        raise StackError(f"{PROGRAM} on {name} ended while it was measured: {tail(log)}")
     process.send_signal(signal.SIGINT)
     try:
         code = process.wait(WRITTEN_S_MAX)
     except subprocess.TimeoutExpired:
         raise StackError(f"{PROGRAM} on {name} did not end within {WRITTEN_S_MAX} s") from None
     if code != 0 or not output.exists() or not output.stat().st_size:
-        raise StackError(f"{PROGRAM} saw nothing of {name} ({code}): {_told(log)[-TAIL_CHARS:]}")
-
-
-def _told(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace").strip()
+        raise StackError(f"{PROGRAM} saw nothing of {name} ({code}): {tail(log)}")

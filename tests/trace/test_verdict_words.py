@@ -11,7 +11,7 @@ from tests.test_house import TOP
 
 from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.gate.policy.model import default, laid_over
-from memsluice.operations.verdict_words import found_words, stands_for
+from memsluice.operations.verdict_words import stands_for
 
 
 def decided(verdict: Verdict) -> dict[str, object]:
@@ -66,11 +66,6 @@ def test_what_asks_for_less_than_to_be_held_holds_nothing() -> None:
     verdict = replay(core, entry).verdict
     assert {one.decision for one in verdict.findings} >= {Decision.CONTAIN, Decision.QUARANTINE}
     assert stands_for(verdict) == verdict.reasons == first.reasons == ("rates.exceeded",)
-
-
-def test_a_finding_is_told_in_words_and_not_as_code() -> None:
-    """Lists and tables within a finding's detail have no brackets, quotes or braces of the program's."""
-    assert found_words({"near": ["a", "b"], "read": {"web": 2, "tool": 1}}) == "near a, b, read web 2, tool 1"
 
 
 @pytest.mark.parametrize(("one", "other"), [("held", "trace"), ("trace", "held")])

@@ -60,8 +60,6 @@ def found_words(detail: Mapping[str, Any], without: str = "") -> str:
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {inner}" for name, inner in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

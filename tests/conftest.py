@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.command import working
 from tests.devstack.small_disk import may_mount
+from tests.patience import unhurry
 from tests.preloaded.serving import Server, serving
 
 from memsluice.deployment.connection import Connection
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 """As an encoder that is loaded sets it where torch is not imported yet; test modules import torch before."""
+settings.register_profile("patient", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]))
+settings.load_profile("patient")  # what it does not name is as it was: where CI is set, always the same examples
 TEST_HOME_VARIABLE = "MEMSLUICE_TEST_HOME"
 """Home of a stack to use, and to leave running; without it the session starts its own and wipes it."""
 
@@ -117,6 +121,12 @@ def stack() -> Iterator[Stack]:
     finally:
         control.down(home, wipe=True)
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the commands and clients of this process wait for broker and store as long as a busy machine takes."""
+    unhurry(monkeypatch)
 
 
 @pytest.fixture(scope="session")

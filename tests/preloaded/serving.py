@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tests.patience import HANG_S
 from tests.preloaded import client
 
 TOP = Path(__file__).resolve().parents[2]
@@ -57,4 +58,4 @@ def serving() -> Iterator[Server]:
             yield server
         finally:
             process.stdin.close()
-            assert process.wait(10) == 0
+            assert process.wait(HANG_S) == 0

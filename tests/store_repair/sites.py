@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 
+from tests.patience import HANG_S
 from tests.stores.build import PARTITIONS, RING, T0, accepted
 
 from memsluice.deployment.home import Home
@@ -195,7 +196,7 @@ class StackSite(Site):
             topic, key=record.key, value=record.value, partition=record.partition,
             on_delivery=lambda error, message: placed.append(message.offset() if error is None else error),
         )  # fmt: skip
-        assert producer.flush(30) == 0
+        assert producer.flush(HANG_S) == 0
         reader = KafkaTopic.of(self.stack.connection, USER_OPERATOR, topic)
         try:
             return next(iter(reader.read(record.partition, placed[0])))

@@ -54,7 +54,9 @@ def watched(home: Path, lengths: list[int]) -> Watching:
     return shelf
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(
     lengths=st.lists(st.one_of(st.integers(1, 6), st.integers(1, 250)), min_size=1, max_size=6),
     size=st.tuples(st.integers(40, 110), st.integers(10, 40)),

@@ -138,7 +138,9 @@ KEPT = st.builds(
 )
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(many=st.lists(KEPT, min_size=40, max_size=40))
 def test_any_command_has_the_same_bytes_on_both_sides(tmp_path, many) -> None:
     """Whatever stands in a reason, a name or a record, the page's text of a command is Python's, byte for byte."""

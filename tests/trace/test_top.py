@@ -136,6 +136,6 @@ def test_the_lag_on_the_broker_grows_with_what_nobody_takes(stack: Any, monkeypa
     assert producer.flush(HANG_S) == 0
     after = {lag.stage: lag.behind for lag in asked()}
     assert after["seal"] - before["seal"] == 5
-    monkeypatch.setattr("memsluice.operations.monitor.lag.ANSWER_S", 10.0)  # who may not ask is refused when that is over
+    monkeypatch.setattr("memsluice.operations.monitor.lag.ANSWER_S", 10.0)  # which a refusal takes
     with pytest.raises(BrokerUnavailable):
         KafkaLag(stack.connection, USER_READER)()

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from tests.command import working
@@ -22,13 +22,15 @@ from memsluice.devstack import control
 from memsluice.devstack.bringup import bring_up
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 """As an encoder that is loaded sets it where torch is not imported yet; test modules import torch before."""
 TEST_HOME_VARIABLE = "MEMSLUICE_TEST_HOME"
 """Home of a stack to use, and to leave running; without it the session starts its own and wipes it."""
-
+PATIENT_MS = 240_000
+"""How long a page may take to do what is expected of it (Playwright: 5 s, and 30 s): a guard against hangs alone."""
+control.READY_TIMEOUT_S = 600.0  # a stack that starts beside the other parts of the tests takes minutes
 
 OPTIONAL = ("MEMSLUICE_DATA",)
 """What a test may be skipped for in CI: the README says that these are optional."""
@@ -136,7 +138,19 @@ def workers(stack: Stack) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def chromium() -> "Iterator[Browser]":
     """Give the browser of this machine, for one file of tests: while it is driven, no loop can be run by others."""
+    from playwright.sync_api import Browser, expect
+
     from memsluice_lab.desk import consoles
 
-    with consoles.chromium() as browser:
+    new_context = Browser.new_context
+
+    def patient(browser: "Browser", **options: Any) -> "BrowserContext":
+        context = new_context(browser, **options)
+        context.set_default_timeout(PATIENT_MS)
+        return context
+
+    expect.set_options(timeout=PATIENT_MS)
+    with pytest.MonkeyPatch.context() as patch, consoles.chromium() as browser:
+        patch.setattr(Browser, "new_context", patient)
         yield browser
+    expect.set_options(timeout=None)

@@ -84,6 +84,16 @@ def test_a_signed_order_publishes_the_letter_once(morgue: Any) -> None:
     assert len(place.records(DEAD_LETTER)) == 1
 
 
+def test_an_order_that_comes_while_too_many_pages_read_is_refused_and_may_come_again(morgue: Any) -> None:
+    """It reads whole partitions as a page does; what was not begun was not carried out."""
+    place, name = morgue
+    data = place.signed(LETTER_ORDER, order(place, name), "operator-all")
+    with place.serving.heavy(), place.serving.heavy():
+        answer = place.browser("operator-all").sent("/dead-letters/replays", data)
+    assert (answer.status_code, "again soon" in answer.text) == (503, True)
+    assert place.browser("operator-all").sent("/dead-letters/replays", data).status_code == 200
+
+
 def refused(place: Place, who: str, data: bytes) -> str:
     """Send an order that must not be obeyed; return why it was not."""
     before = len(place.records("memory.events.v1"))

@@ -83,7 +83,7 @@ def test_pages_are_newest_first_and_none_is_missed_or_shown_twice(shelf: Shelf) 
 
 def test_a_place_that_is_none_and_a_page_too_large_are_refused(shelf: Shelf) -> None:
     """A cursor comes back from an address: whatever is in it is refused in words."""
-    for text in ("", "1.2", "1.2.x", "a.b.c", f"{2**63}.1.1", f"1.1.{'9' * 5_000}"):
+    for text in ("", "1.2", "1.2.x", "1.2.x.3", "1.2.3.4", "a.b.c", f"{2**63}.1.1", f"1.1.{'9' * 5_000}"):
         with pytest.raises(InvalidArgument):
             Cursor.parse(text)
     for limit in (0, 10_001):

@@ -46,9 +46,7 @@ def body(request: Request) -> bytes:
     return found
 
 
-def ordered(
-    request: Request, who: Visitor, read: Callable[[KeyStore, bytes, int], tuple[Order, str]]
-) -> tuple[Order, str]:
+def ordered(request: Request, who: Visitor, read: Reader[Order]) -> tuple[Order, str]:
     """Return the signed order that a visitor sent, as ``read`` verifies it, and the key id that signed it.
 
     Raises ForgedSignature where it does not verify (a browser sent it: no record of ours is damaged), NotPermitted

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from memsluice.events.models import AnyPayload, Command
 from memsluice.events.names import EVERYBODY
 from memsluice.gate.policy.model import shipped
 from memsluice.keystore.store import issue_credential
-from memsluice.operations.commands.signing import Signed, sign
+from memsluice.operations.commands.signing import COMMAND_VALID, Signed, sign
 from memsluice.operations.policies.commands import activation
 from memsluice.runtimes.assembly import Assembly
 from memsluice.topics.names import EVENTS
@@ -102,9 +102,9 @@ class Premises:
         command = activation(text, tenant, f"c-{self.name()}", datetime.now(UTC), why)
         self.put(command, "operator", "operator-two")
 
-    def proposed(self, text: str, tenant: str, why: str) -> Signed:
+    def proposed(self, text: str, tenant: str, why: str, valid: timedelta = COMMAND_VALID) -> Signed:
         """Return the same, signed by one of the two."""
-        command = activation(text, tenant, f"c-{self.name()}", datetime.now(UTC), why)
+        command = activation(text, tenant, f"c-{self.name()}", datetime.now(UTC), why, valid)
         return self.signed(command, "operator")
 
     def signed(self, command: Command, kid: str) -> Signed:

@@ -11,7 +11,6 @@ from memsluice.encoder import Encoder
 from memsluice.events.limits import REASON_CHARS_MAX
 from memsluice.events.models import Action, Origin
 from memsluice.operations.held.commands import decision
-from memsluice.operations.policies.commands import activation
 from memsluice.operations.provenance.commands import PROPOSED_VALID
 from memsluice.operations.review.index import ReviewIndex
 from memsluice.operations.review.query import HeldQuery
@@ -70,12 +69,9 @@ def decorated(home: Premises, desk: Desk, count: int = 20) -> None:
         held.settle()
     desk.feed()
     for text in VECTORS[:10]:
-        why, number = text[:REASON_CHARS_MAX], f"c-{home.name()}"  # type: ignore[assignment]
         # As long as a proposal holds by default: the walk of a thousand contents takes longer than other commands do.
-        command = activation(
-            POLICY_FILE, TENANTS[1], number, datetime.now(UTC), why, PROPOSED_VALID,  # type: ignore[arg-type]
-        )  # fmt: skip
-        proposals.add(desk.serving, home.signed(command, "operator"))
+        proposed = home.proposed(POLICY_FILE, TENANTS[1], text[:REASON_CHARS_MAX], PROPOSED_VALID)
+        proposals.add(desk.serving, proposed)
     for text in some:
         if (kept := name(text)[:60]).isprintable():
             index.saved.save(kept, HeldQuery.parse(f"tenant:{TENANTS[0]} state:any"), tenants=None)

@@ -49,12 +49,10 @@ class Cursor:
     @classmethod
     def parse(cls, text: str) -> "Cursor":
         """Return the cursor of a text. Raises InvalidArgument."""
-        try:
-            held_ms, partition, record_offset = (int(part) for part in text.split(".") if is_offset(part))
-        except ValueError:
-            raise InvalidArgument(
-                f"{visible(text, 60)!r} is no place in a list: give what the page before named"
-            ) from None
+        parts = text.split(".")
+        if len(parts) != 3 or not all(map(is_offset, parts)):
+            raise InvalidArgument(f"{visible(text, 60)!r} is no place in a list: give what the page before named")
+        held_ms, partition, record_offset = map(int, parts)
         return cls(held_ms, partition, record_offset)
 
     def __str__(self) -> str:

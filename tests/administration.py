@@ -15,10 +15,7 @@ LIMITS = (
 
 def be_patient(patch: pytest.MonkeyPatch) -> None:
     """Have this process wait long for broker and store, whatever it asks them: the machine may stand still."""
-    from memsluice.stores.weaviate import admin
-
     unhurry(patch)
     for limit in LIMITS:
         patch.setattr(limit, HANG_S)
     patch.setattr("memsluice.devstack.control.READY_TIMEOUT_S", START_S)
-    patch.setattr(admin, "_TIMEOUT", admin.Timeout(init=HANG_S, query=HANG_S, insert=HANG_S))

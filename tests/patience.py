@@ -33,8 +33,11 @@ def unhurry(patch: pytest.MonkeyPatch) -> None:
 
     Not for tests in which one is away, and which wait until that is told.
     """
+    from weaviate.classes.init import Timeout  # seconds: only where a stack is needed
+
     for limit in LIMITS:
         patch.setattr(limit, HANG_S)
+    patch.setattr("memsluice.stores.weaviate.admin._TIMEOUT", Timeout(init=HANG_S, query=HANG_S, insert=HANG_S))
     for kind, option in (
         (WriterOptions, "check_seconds"),
         (WriterOptions, "delivery_seconds"),

@@ -1,10 +1,8 @@
 """A store with its two logs, embedded and real, in which entries land as *land* lands them."""
 
 import sqlite3
-from contextlib import closing, suppress
-from time import monotonic, sleep
+from contextlib import closing
 
-from tests.patience import HANG_S
 from tests.stores.build import PARTITIONS, RING, T0, accepted
 
 from memsluice.deployment.home import Home
@@ -197,7 +195,7 @@ class StackSite(Site):
             topic, key=record.key, value=record.value, partition=record.partition,
             on_delivery=lambda error, message: placed.append(message.offset() if error is None else error),
         )  # fmt: skip
-        assert producer.flush(HANG_S) == 0
+        assert producer.flush(30) == 0
         reader = KafkaTopic.of(self.stack.connection, USER_OPERATOR, topic)
         try:
             return next(iter(reader.read(record.partition, placed[0])))
@@ -216,18 +214,7 @@ class StackSite(Site):
                 made.activate(list(self._shut))
             if tenants:
                 made.deactivate(list(tenants))
-        deadline = monotonic() + HANG_S
-        for tenant in {*self._shut, *tenants}:  # a shard is opened, or closed, a moment after the server said so
-            while self._answers(tenant) is (tenant in tenants):
-                assert monotonic() < deadline, f"the server did not do as it was told with {tenant}"
-                sleep(0.05)
         self._shut = tenants
-
-    def _answers(self, tenant: str) -> bool:
-        with suppress(StoreUnavailable):
-            self.store.page(tenant, Zone.GUIDANCE, "", 1)
-            return True
-        return False
 
     def strip_vector(self, item) -> None:
         """Take an object's vector away."""

@@ -162,7 +162,7 @@ def test_figures_that_end_together_are_both_kept(tmp_path: Path, monkeypatch: py
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert {one.name for one in read(tmp_path).measurements} == {"ingest_ratio", "kill9_lost"}
 
 

@@ -136,6 +136,7 @@ def place_shared_note(stack: Any, tenant: str, file: Path, policy: str) -> None:
         for who in ("ana", "ben"):
             runtime.observe(Session(tenant, "helper", who, f"{who[0]}-1"), Origin.OPEN).result(HANG_S)
         note = memory.write(Session(tenant, "helper", "ana", "a-1"), NOTE).result(HANG_S).event_id
+    until(lambda: call(place, "trace", note, "--tenant", tenant).returncode == 0, "the note is decided")
     shared = call(place, "promote", note, "--tenant", tenant, "--yes", "--wait", "240")
     assert shared.returncode == 0, shared.stdout + shared.stderr
 

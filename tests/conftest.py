@@ -9,11 +9,14 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
+from tests.administration import be_patient
 from tests.command import working
 from tests.devstack.small_disk import may_mount
+from tests.patience import unhurry
 from tests.preloaded.serving import Server, serving
 
 from memsluice.deployment.connection import Connection
@@ -22,13 +25,17 @@ from memsluice.devstack import control
 from memsluice.devstack.bringup import bring_up
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 """As an encoder that is loaded sets it where torch is not imported yet; test modules import torch before."""
+settings.register_profile("patient", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]))
+settings.load_profile("patient")  # what it does not name is as it was: where CI is set, always the same examples
 TEST_HOME_VARIABLE = "MEMSLUICE_TEST_HOME"
 """Home of a stack to use, and to leave running; without it the session starts its own and wipes it."""
-
+PATIENT_MS = 240_000
+"""How long a page may take to do what is expected of it (Playwright: 5 s, and 30 s): a guard against hangs alone."""
+control.READY_TIMEOUT_S = 600.0  # a stack that starts beside the other parts of the tests takes minutes
 
 OPTIONAL = ("MEMSLUICE_DATA",)
 """What a test may be skipped for in CI: the README says that these are optional."""
@@ -101,22 +108,41 @@ class Stack:
     connection: Connection
 
 
+def brought_up(home: Path) -> Connection:
+    """Bring a stack up, however long the machine takes for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        be_patient(patch)
+        return bring_up(home)
+
+
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     """A running Kafka and Weaviate with topics, access rules and roles in force."""
     if given := os.environ.get(TEST_HOME_VARIABLE):
         home = Path(given).expanduser().resolve()
         was_running = control.is_running(Layout(home))
-        yield Stack(home, bring_up(home))
+        yield Stack(home, brought_up(home))
         if not was_running:
             control.down(home)
         return
     home = Path(tempfile.mkdtemp(prefix="memsluice-test-"))  # not tmp_path: pytest would keep the data of three runs
     try:
-        yield Stack(home, bring_up(home))
+        yield Stack(home, brought_up(home))
     finally:
         control.down(home, wipe=True)
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the commands and clients of this process wait for broker and store as long as a busy machine takes."""
+    unhurry(monkeypatch)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, for a test that administers the stack, too."""
+    be_patient(monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +162,19 @@ def workers(stack: Stack) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def chromium() -> "Iterator[Browser]":
     """Give the browser of this machine, for one file of tests: while it is driven, no loop can be run by others."""
+    from playwright.sync_api import Browser, expect
+
     from memsluice_lab.desk import consoles
 
-    with consoles.chromium() as browser:
+    new_context = Browser.new_context
+
+    def patient(browser: "Browser", **options: Any) -> "BrowserContext":
+        context = new_context(browser, **options)
+        context.set_default_timeout(PATIENT_MS)
+        return context
+
+    expect.set_options(timeout=PATIENT_MS)
+    with pytest.MonkeyPatch.context() as patch, consoles.chromium() as browser:
+        patch.setattr(Browser, "new_context", patient)
         yield browser
+    expect.set_options(timeout=None)

@@ -13,6 +13,7 @@ from crewai.memory.storage.factory import set_memory_storage_factory
 from crewai.memory.unified_memory import Memory
 from crewai.tools import tool
 from tests.memory.conftest import ADA
+from tests.patience import HANG_S
 
 from memsluice import Origin, Session
 from memsluice.adapters.crewai import GatedStorage, attach, embedder
@@ -64,7 +65,7 @@ def failures() -> Iterator[list[MemorySaveFailedEvent]]:
 def settled(memory: Memory) -> None:
     """Wait until CrewAI told what became of each save: it ends its thread for them."""
     memory.close()
-    crewai_event_bus.flush()
+    crewai_event_bus.flush(HANG_S)
 
 
 def contents(memory: Memory, question: str, **options: Any) -> list[str]:

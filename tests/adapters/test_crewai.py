@@ -20,6 +20,7 @@ from crewai.memory.unified_memory import Memory
 from crewai.tools import tool
 from tests.adapters.crews import FACT, PAGE, SAID, browse, contents, crewai, failures, memory, play, settled, storage
 from tests.memory.conftest import ADA, ORDER
+from tests.patience import HANG_S
 
 from memsluice import Origin, Session
 from memsluice.adapters.crewai import GatedStorage, attach, embedder
@@ -230,14 +231,14 @@ def test_a_save_that_waits_ends_in_the_session_that_it_was_said_in(gate) -> None
     llm = Scripted(model="scripted")
     held, go = threading.Event(), threading.Event()
     memory = attach(Memory(storage=GatedStorage(gate, ADA), llm=llm), gate, ADA)
-    memory._submit_save(lambda: (held.set(), go.wait(30)))
-    assert held.wait(30)
+    memory._submit_save(lambda: (held.set(), go.wait(HANG_S)))
+    assert held.wait(HANG_S)
     memory._storage.saw("browse", PAGE)
     memory.remember_many([FACT], **SAID)
     later = threading.Thread(target=attach, args=(memory, gate, Session("acme", "assistant", "ada", "t2")))
     later.start()
     go.set()
-    later.join(60)
+    later.join(HANG_S)
     assert memory.list_records() == []
 
 

@@ -1,7 +1,6 @@
 """LangGraph's store on the embedded gate: its interface kept, and what a gate adds to it."""
 
 import asyncio
-import time
 
 import pytest
 from langchain_core.runnables import RunnableLambda
@@ -11,6 +10,7 @@ from tests.memory.conftest import ADA, ORDER
 from memsluice import Origin, Session
 from memsluice.adapters.langgraph import GatedStore, session_of_config
 from memsluice.adapters.langgraph.filters import matches
+from memsluice.clock import wall_ms
 from memsluice.errors import BatchNotRemembered, ConfigError, InvalidArgument, NotRemembered, WriteHeld
 from memsluice.memory.embedded import EmbeddedGate
 
@@ -140,12 +140,12 @@ def test_asyncio_and_threads_find_the_same(store) -> None:
 def test_an_item_ends_with_its_time_unless_it_is_read(gate) -> None:
     """Read with less than half of its time left it is written anew; unread it is gone."""
     store = GatedStore(gate, ADA, ttl={"refresh_on_read": True})
-    shelf = store.shelf()
+    shelf, now = store.shelf(), wall_ms()
+    shelf._now_ms = lambda: now
     store.put(PLACE, "k", {"text": "for a while"}, ttl=1)
     first = shelf.get([(PLACE, "k")])[PLACE, "k"]
-    assert 55_000 < first.expires_ms - time.time() * 1_000 <= 60_000
+    assert now + 60_000 <= first.expires_ms <= wall_ms() + 60_000
     now = first.expires_ms - 40_000
-    shelf._now_ms = lambda: now
     store.get(PLACE, "k")
     assert shelf.get([(PLACE, "k")])[PLACE, "k"].expires_ms == first.expires_ms  # most of its time is left
     now = first.expires_ms - 20_000
@@ -161,7 +161,8 @@ def test_an_item_ends_with_its_time_unless_it_is_read(gate) -> None:
 def test_renewing_undoes_no_later_put(gate) -> None:
     """What was put since an item was read stays: it is read once more before it is written anew."""
     store = GatedStore(gate, ADA)
-    shelf = store.shelf()
+    shelf, now = store.shelf(), wall_ms()
+    shelf._now_ms = lambda: now
     store.put(PLACE, "k", {"text": "the first"}, ttl=1)
     read = shelf.get([(PLACE, "k")])[PLACE, "k"]
     store.put(PLACE, "k", {"text": "the second"}, ttl=1)

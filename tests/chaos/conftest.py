@@ -12,7 +12,7 @@ from tests.preloaded.serving import Server
 from memsluice.clock import wall_ms
 from memsluice.keystore.store import KeyStore
 from memsluice.topics import names
-from memsluice_lab.chaos import checking, logs
+from memsluice_lab.chaos import checking, compaction, faults, following, kills, logs, nemesis, proxy, zombies
 from memsluice_lab.chaos.checker import Violation, read, verdict_violations
 from memsluice_lab.chaos.following import Verdicts
 from memsluice_lab.chaos.landed import store_violations
@@ -20,8 +20,22 @@ from memsluice_lab.chaos.nemesis import Nemesis
 from memsluice_lab.chaos.rows import row_violations
 from memsluice_lab.chaos.workload import Workload, tenants_apart
 from memsluice_lab.chaos.zombies import Scene, of_tree
+from memsluice_lab.figures import bed as beds
 from memsluice_lab.figures.bed import Bed
 from memsluice_lab.figures.registry import Setting
+
+LIMITS: dict[Any, dict[str, float]] = {
+    beds: {"ANSWER_S": 240},
+    checking: {"LANDED_S_MAX": 600},
+    compaction: {"ASK_S": 240, "CLEANED_S_MAX": 600},
+    faults: {"RECOVERED_S_MAX": 600, "TAKEN_OVER_S_MAX": 600},
+    following: {"ASK_S": 240, "SILENT_S_MAX": 600},
+    kills: {"ANSWERED_S_MAX": 600, "AT_WORK_S_MAX": 600},
+    nemesis: {"AGAIN_S_MAX": 600},
+    proxy: {"ANSWER_S": 240, "STARTED_S_MAX": 240},
+    zombies: {"ANSWERED_S_MAX": 600, "TAKEN_OVER_S_MAX": 600},
+}
+"""How long the lab waits for what has to happen, here: a guard against hangs alone, beside all other tests."""
 
 
 def say(line: str) -> None:
@@ -41,7 +55,18 @@ def broken(scene: Scene, since: checking.Since) -> list[Violation]:
 
 
 @pytest.fixture(scope="module")
-def bed(stack: Any, preloaded: Server) -> Iterator[Bed]:
+def patient() -> Iterator[None]:
+    """Give everything as long as a busy machine needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, limits in LIMITS.items():
+            for name, seconds in limits.items():
+                patch.setattr(module, name, seconds)
+        patch.setattr(Scene.answered, "__defaults__", (zombies.ANSWERED_S_MAX,))
+        yield
+
+
+@pytest.fixture(scope="module")
+def bed(stack: Any, preloaded: Server, patient: None) -> Iterator[Bed]:
     """The session's stack, on which workers start without the seconds of their imports, but those of another tree."""
     keys = KeyStore.init(stack.home, wall_ms())
     made = Bed(stack.home, stack.connection, keys, Setting(None, say))

@@ -17,7 +17,7 @@ from memsluice_lab.chaos.proxy import Proxy, between
 from memsluice_lab.chaos.stages import Company, staffed
 from memsluice_lab.figures.bed import Bed
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(2_400)]
 
 LASTS_S = 4.0
 CHOSEN = ("the store is gone", "the store says nothing", "the broker dies")

@@ -15,10 +15,10 @@ from memsluice.topics import names
 from memsluice_lab.chaos.following import wait
 from memsluice_lab.chaos.zombies import Scene
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(2_400)]
 
 WRITES, LOST = 12, 5
-WAIT_S = 240
+WAIT_S = 600
 
 
 def test_a_loss_between_the_stages_takes_two_orders_and_the_partition_goes_on(scene: Scene) -> None:

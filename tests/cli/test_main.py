@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def test_help_lists_every_part() -> None:

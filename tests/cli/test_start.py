@@ -32,7 +32,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("start") / "home"
     small_home(folder)
     environment = {**os.environ, "MEMSLUICE_HOME": str(folder)}
-    subprocess.run([sys.executable, "-c", PROBE, "quarantine", "list"], check=True, env=environment, timeout=120)
+    subprocess.run([sys.executable, "-c", PROBE, "quarantine", "list"], check=True, env=environment, timeout=600)
     return folder
 
 
@@ -41,7 +41,7 @@ def test_commands_that_list_and_show_load_no_heavy_library(home: Path, words: tu
     """What is in a log is shown without the libraries of the detectors, the stores or the stages."""
     environment = {**os.environ, "MEMSLUICE_HOME": str(home)}
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, timeout=120, env=environment
+        [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, timeout=600, env=environment
     )
     assert "exit 0" in done.stderr, done.stderr
     (loaded,) = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("loaded ")]

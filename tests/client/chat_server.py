@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from tests.patience import HANG_S
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -17,7 +18,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Note the request, and answer it."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append((self.path, dict(self.headers), json.loads(body)))
-        self.server.hold.wait(10)
+        self.server.hold.wait(HANG_S)
         self.send_response(self.server.status)
         for name, value in self.server.headers.items():
             self.send_header(name, value)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
+from tests.patience import HANG_S
 
 from memsluice.client.publisher import Receipt
 from memsluice.client.requests import Session
@@ -45,7 +46,7 @@ def reading(connection: Connection) -> Iterator[Any]:
 def read_at(consumer: Any, receipt: Receipt) -> Any:
     """Return the message that lies where a receipt says."""
     consumer.assign([TopicPartition(receipt.topic, receipt.partition, receipt.offset)])
-    message = consumer.poll(30)
+    message = consumer.poll(HANG_S)
     assert message is not None
     assert message.error() is None
     return message

@@ -50,6 +50,7 @@ class _IntoTheLog:
 
     def _append(self, log_file: Path, may_append: threading.Event, delay_s: float) -> None:
         log = LocalLog(log_file)
+        log._connection.execute("PRAGMA busy_timeout = 240000")  # beside others, on a disk that may stand still
         while True:
             one = self.waiting.get()
             may_append.wait()

@@ -19,11 +19,13 @@ class Road:
         self._broker = (host, int(port))
         self._way = threading.Event()
         self._way.set()
+        self._lock = threading.Lock()
         self.delay_s = 0.0
         """How long a request waits before it goes on to the broker."""
         self._sockets: list[socket.socket] = []
-        self._listener = self._listen(0)
+        self._listener = self._bound(0)
         self._port = int(self._listener.getsockname()[1])
+        self._listen()
         self._theirs = host.encode() + HEADER.pack(int(port))
         self._ours = host.encode() + HEADER.pack(self._port)
 
@@ -40,7 +42,28 @@ class Road:
         self._way.set()
 
     def cut(self) -> None:
-        """End all connections and refuse new ones."""
+        """End all connections and refuse new ones. The port stays ours: nobody else listens there meanwhile."""
+        with self._lock:
+            self._end()
+            self._listener = self._bound(self._port)
+
+    def mend(self) -> None:
+        """Take connections again, on the same port."""
+        self._listen()
+
+    @staticmethod
+    def _bound(port: int) -> socket.socket:
+        """Return a socket that has the port, and refuses connections until it listens."""
+        made = socket.socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((LOOPBACK, port))
+        return made
+
+    def _listen(self) -> None:
+        self._listener.listen()
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def _end(self) -> None:
         for one in (self._listener, *self._sockets):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
@@ -48,23 +71,23 @@ class Road:
         self._sockets.clear()
         self._way.set()
 
-    def mend(self) -> None:
-        """Take connections again, on the same port."""
-        self._listener = self._listen(self._port)
-
-    def _listen(self, port: int) -> socket.socket:
-        listener = socket.create_server((LOOPBACK, port))
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-        return listener
-
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
                 client, _ = listener.accept()
-                broker = socket.create_connection(self._broker)
             except OSError:  # cut
                 return
-            self._sockets += [client, broker]
+            try:
+                broker = socket.create_connection(self._broker)
+            except OSError:  # the broker itself takes no connection now: the client tries again
+                client.close()
+                continue
+            with self._lock:  # a road that was cut meanwhile lets nothing pass that came before
+                if listener is not self._listener:
+                    client.close()
+                    broker.close()
+                    return
+                self._sockets += [client, broker]
             threading.Thread(target=self._relay, args=(client, broker, True), daemon=True).start()
             threading.Thread(target=self._relay, args=(broker, client, False), daemon=True).start()
 
@@ -87,7 +110,8 @@ class Road:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.cut()
+        with self._lock:
+            self._end()
 
 
 def _exactly(source: socket.socket, size: int) -> bytes:

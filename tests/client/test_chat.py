@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.client.chat_server import Endpoint, running
+from tests.patience import HANG_S
 
 from memsluice.client.chat import ChatEndpoint, Message
 from memsluice.errors import ChatFailed
@@ -25,7 +26,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 def test_the_tokens_are_those_that_the_endpoint_counted(endpoint: Endpoint, usage: Any, tokens: int) -> None:
     """An endpoint that counts none, or says nonsense, costs an unknown number: 0, and the answer stands."""
     endpoint.says("Berlin", usage=usage)
-    said = ChatEndpoint(url=endpoint.url, model="small").complete(ASKED, temperature=0.7)
+    said = ChatEndpoint(url=endpoint.url, model="small", timeout_s=HANG_S).complete(ASKED, temperature=0.7)
     assert (said.text, said.tokens) == ("Berlin", tokens)
     assert endpoint.asked[0][2]["temperature"] == 0.7
     assert endpoint.asked[0][2]["messages"] == ASKED
@@ -35,5 +36,5 @@ def test_what_is_no_answer_is_a_failure_that_quotes_nothing(endpoint: Endpoint) 
     """A completion without a text is named as that; what it holds instead may be anybody's secret."""
     endpoint.says(["a secret"])
     with pytest.raises(ChatFailed, match="no choices") as caught:
-        ChatEndpoint(url=endpoint.url, model="small").complete(ASKED)
+        ChatEndpoint(url=endpoint.url, model="small", timeout_s=HANG_S).complete(ASKED)
     assert "secret" not in str(caught.value)

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from tests.client.home import SECRET_TEXT
 from tests.client.local_channels import NOWHERE, Platform, SlowWriter
+from tests.patience import HANG_S
 from tests.provenance.shop import Shop
 
 import memsluice
@@ -87,7 +88,7 @@ class Reading:
     def session(self) -> Iterator[AgentSession]:
         """Give an opened session."""
         with self.channels() as (writer, runtime), AgentSession(SESSION, writer, runtime) as agent:
-            agent.open_session().result(30)
+            agent.open_session().result(HANG_S)
             yield agent
 
 

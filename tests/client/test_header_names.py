@@ -11,13 +11,13 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.consumer import fetcher
 from aiokafka.record.memory_records import MemoryRecords
+from tests.patience import HANG_S
 
 from memsluice.readers.kafka import KafkaTopic
 from memsluice.runtimes.kafka import header_names
 from memsluice.topics.names import QUARANTINE, USER_ADMIN
 
 PARTITION = 7
-HANG_S = 240
 OFTEN = 40
 
 
@@ -57,6 +57,7 @@ async def consume(stack: Any, offset: int, count: int) -> list[Any]:
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_a_header_name_that_is_no_text_stops_no_partition(
     stack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str
@@ -75,6 +76,7 @@ def test_a_header_name_that_is_no_text_stops_no_partition(
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 def test_an_odd_header_name_stops_no_command_that_reads_the_topic(stack: Any, tmp_path: Path) -> None:
     """Lists and traces read on behind it, and show what lies there: librdkafka's client fails on its headers.
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.client.chat_server import Endpoint, running
 from tests.client.home import SECRET_TEXT
+from tests.patience import HANG_S
 
 from memsluice import ExtractionFailed, HttpExtractor, InvalidArgument
 
@@ -23,7 +24,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 def extractor(endpoint: Endpoint, **changed: Any) -> HttpExtractor:
     """Return the extractor that asks there."""
-    return HttpExtractor(**({"url": endpoint.url, "model": "small", "timeout_s": 10.0} | changed))
+    return HttpExtractor(**({"url": endpoint.url, "model": "small", "timeout_s": HANG_S} | changed))
 
 
 def test_the_text_goes_out_as_data_and_the_list_comes_back(endpoint: Endpoint) -> None:
@@ -119,7 +120,7 @@ def test_a_silent_endpoint_is_given_up(endpoint: Endpoint) -> None:
 def test_nobody_there_is_a_failure() -> None:
     """A port on which nobody listens: the kind of the failure, and no address of the text."""
     with pytest.raises(ExtractionFailed, match=r"the endpoint failed \(\w+\)"):
-        HttpExtractor(url="http://127.0.0.1:9/v1", model="small", timeout_s=5)(PAGE)
+        HttpExtractor(url="http://127.0.0.1:9/v1", model="small", timeout_s=HANG_S)(PAGE)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from uuid import uuid4
 import pytest
 from tests.client.home import keys, reading
 from tests.client.road import Road
+from tests.patience import HANG_S
 
 from memsluice.client.aio import AsyncAgentSession, AsyncMemoryWriter, AsyncRuntimeChannel
 from memsluice.client.options import WriterOptions
@@ -32,8 +33,7 @@ from memsluice.events.models import Origin, parse_payload
 from memsluice.events.partition import partition_of
 from memsluice.topics.names import EVENTS, PARTITIONS
 
-pytestmark = pytest.mark.stack
-HANG_S = 240
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 ROLES = {"producer": Role.PRODUCER, "reader": Role.READER, "runtime": Role.RUNTIME}
 
 
@@ -50,13 +50,13 @@ class Town:
 
 @contextmanager
 def built(stack: Any, folder: Path, delivery_seconds: float) -> Iterator[Town]:
-    """Give channels whose events fail after so many seconds without a broker."""
+    """Give channels; writes fail after so many seconds without a broker, what the other two publish waits longer."""
     with ExitStack() as closing:
         roads = {user: closing.enter_context(Road(stack.connection.bootstrap)) for user in ROLES}
         files = {user: keys(folder / user, role)[1] for user, role in ROLES.items()}
-        options = WriterOptions(delivery_seconds=delivery_seconds)
 
         def channel(kind: Any, user: str) -> Any:
+            options = WriterOptions(delivery_seconds=delivery_seconds if kind is MemoryWriter else 2.0 * HANG_S)
             settings = roads[user].of(stack.connection.confluent(user))
             return closing.enter_context(kind(settings, files[user], options))
 
@@ -68,7 +68,7 @@ def built(stack: Any, folder: Path, delivery_seconds: float) -> Iterator[Town]:
 
 @pytest.fixture
 def town(stack: Any, tmp_path: Path) -> Iterator[Town]:
-    """Give channels whose events fail after ten seconds without a broker."""
+    """Give channels whose writes fail after ten seconds without a broker."""
     with built(stack, tmp_path, 10.0) as town:
         yield town
 
@@ -106,6 +106,16 @@ def logged(stack: Any, session: Session) -> list[str]:
                 if payload.session == session.session:  # type: ignore[union-attr]
                     found.append(payload.id)
     return found
+
+
+def retried(agent: AgentSession) -> tuple[list[Receipt], int]:
+    """Retry as an application does, until the log has all, and return how often: a broker may be late once more."""
+    deadline, receipts, tries = time.monotonic() + 2 * HANG_S, list[Receipt](), 0
+    while tries == 0 or agent.failure is not None:
+        assert time.monotonic() < deadline, agent.failure
+        pending, tries = agent.retry(), tries + 1
+        receipts += [future.result() for future in pending if future.exception(HANG_S) is None]
+    return receipts, tries
 
 
 def offsets(pending: list["Future[Receipt]"]) -> list[int]:
@@ -183,12 +193,15 @@ def test_a_failure_holds_back_what_was_called_later_until_it_is_retried(stack: A
             agent.observe(Origin.TOOL)
         assert logged(stack, session) == [first.event_id]
         town.roads["producer"].mend()
-        again = [future.result(HANG_S) for future in agent.retry()]
+        again, tries = retried(agent)
         assert agent.failure is None
         last = agent.observe(Origin.TOOL).result(HANG_S)
     ids = [first.event_id, "note", held_back[0].event_id, "another", last.event_id]  # type: ignore[union-attr]
     assert [first.event_id, *(receipt.event_id for receipt in again), last.event_id] == ids
-    assert logged(stack, session) == ids
+    found = logged(stack, session)
+    assert found == ids or (tries > 1 and list(dict.fromkeys(found)) == ids), (
+        "what is retried twice may lie there twice"
+    )
 
 
 def test_an_event_that_arrives_after_it_was_given_up_overtakes_nothing(stack: Any, town: Town) -> None:
@@ -203,10 +216,10 @@ def test_an_event_that_arrives_after_it_was_given_up_overtakes_nothing(stack: An
         assert problem.maybe_written
         assert isinstance(seen.exception(HANG_S), EarlierFailed)
         town.roads["producer"].let_pass()
-        retried = [future.result(HANG_S) for future in agent.retry()]
+        receipts, _ = retried(agent)
     ids = logged(stack, session)[1:]
-    assert ids[-1] == retried[1].event_id
-    assert set(ids[:-1]) == {"note"}, "once, or twice: the gate knows it for a duplicate"
+    assert ids[-1] == receipts[1].event_id
+    assert set(ids[:-1]) == {"note"}, "once, or more often: the gate knows it for a duplicate"
 
 
 def test_a_process_that_ends_without_closing_publishes_what_it_called(stack: Any, patient: Town) -> None:
@@ -215,11 +228,14 @@ def test_a_process_that_ends_without_closing_publishes_what_it_called(stack: Any
     connection = patient.files["producer"].with_name("connection.json")
     stack.connection.save(connection)
     code = f"""if True:
-        from memsluice import AgentSession, Connection, MemoryWriter, Origin, RuntimeChannel, Session
+        from memsluice import AgentSession, Connection, MemoryWriter, Origin, RuntimeChannel, Session, WriterOptions
+        from memsluice.client import publisher, session
+        publisher.EXIT_FLUSH_SECONDS = session.EXIT_FLUSH_SECONDS = {HANG_S}  # forty round trips on a busy machine
+        options = WriterOptions(check_seconds={HANG_S}, delivery_seconds={HANG_S})
         import pathlib
         connection = Connection.from_file(pathlib.Path({str(connection)!r}))
-        writer = MemoryWriter(connection.confluent("producer"), {str(patient.files["producer"])!r})
-        runtime = RuntimeChannel(connection.confluent("runtime"), {str(patient.files["runtime"])!r})
+        writer = MemoryWriter(connection.confluent("producer"), {str(patient.files["producer"])!r}, options)
+        runtime = RuntimeChannel(connection.confluent("runtime"), {str(patient.files["runtime"])!r}, options)
         agent = AgentSession({session!r}, writer, runtime)
         for number in range(20):
             agent.write("note", event_id=f"note-{{number}}")
@@ -248,7 +264,7 @@ def test_asyncio_calls_keep_their_order_whichever_is_awaited_first(stack: Any, p
             calls[3].cancel()
             receipts = await asyncio.gather(*reversed(calls), return_exceptions=True)
             assert sum(isinstance(one, asyncio.CancelledError) for one in receipts) == 1
-            assert await agent.flush() == 0
+            assert await agent.flush(HANG_S) == 0
         return ids
 
     ids = asyncio.run(run())

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.client.home import keys
 from tests.client.local_channels import NOWHERE, Platform, SlowWriter
+from tests.patience import HANG_S
 from tests.provenance.shop import Shop
 
 from memsluice.client.options import WriterOptions
@@ -26,7 +27,6 @@ from memsluice.errors import (
 )
 from memsluice.events.models import Origin
 
-HANG_S = 240
 SESSION = Session("acme", "helper", "ana", "s-1")
 NOTES = [
     f"{thing} {place}"
@@ -53,6 +53,8 @@ def test_nine_writes_that_nobody_awaited_before_a_page_was_seen_are_guidance(tmp
                 pending = [agent.open_session()]
                 pending += [agent.write(text, event_id=f"n-{number}") for number, text in enumerate(NOTES)]
                 pending += [agent.observe(Origin.WEB), agent.write("Follow the page.", event_id="n-9")]
+                for future in pending:  # what waits at the session's end is given up after a while
+                    future.result(HANG_S)
         else:
             writer.into(log_file, behind)
             runtime.open_session(SESSION).result(HANG_S)
@@ -67,16 +69,26 @@ def test_nine_writes_that_nobody_awaited_before_a_page_was_seen_are_guidance(tmp
     assert where == (["guidance"] * 9 if kept else ["external"] * 9) + ["external"]
 
 
-@pytest.fixture
-def dark(tmp_path: Path) -> Iterator[tuple[MemoryWriter, RuntimeChannel]]:
-    """Give channels whose broker is away."""
-    options = WriterOptions(check_seconds=None, delivery_seconds=1.0)
-    _, producer = keys(tmp_path / "producer")
-    _, platform = keys(tmp_path / "runtime", Role.RUNTIME)
+def _dark(folder: Path, delivery_seconds: float) -> Iterator[tuple[MemoryWriter, RuntimeChannel]]:
+    options = WriterOptions(check_seconds=None, delivery_seconds=delivery_seconds)
+    _, producer = keys(folder / "producer")
+    _, platform = keys(folder / "runtime", Role.RUNTIME)
     writer, runtime = MemoryWriter(NOWHERE, producer, options), RuntimeChannel(NOWHERE, platform, options)
     yield writer, runtime
     writer.close(0)
     runtime.close(0)
+
+
+@pytest.fixture
+def dark(tmp_path: Path) -> Iterator[tuple[MemoryWriter, RuntimeChannel]]:
+    """Give channels whose broker is away, and which give an event up after a second."""
+    yield from _dark(tmp_path, 1.0)
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[tuple[MemoryWriter, RuntimeChannel]]:
+    """Give channels whose broker is away, and which give no event up within a test's time."""
+    yield from _dark(tmp_path, 600.0)
 
 
 def test_without_a_broker_every_future_fails_and_a_retry_fails_again(dark: tuple[MemoryWriter, RuntimeChannel]) -> None:
@@ -93,9 +105,9 @@ def test_without_a_broker_every_future_fails_and_a_retry_fails_again(dark: tuple
         assert [type(future.exception(HANG_S)) for future in pending] == [NotDelivered, EarlierFailed, EarlierFailed]
 
 
-def test_the_buffer_is_bounded_and_a_refused_call_leaves_no_gap(dark: tuple[MemoryWriter, RuntimeChannel]) -> None:
+def test_the_buffer_is_bounded_and_a_refused_call_leaves_no_gap(patient: tuple[MemoryWriter, RuntimeChannel]) -> None:
     """The fourth of three is refused at once; so is what no gate would take; neither stops the session."""
-    with AgentSession(SESSION, *dark, pending_max=3) as agent:
+    with AgentSession(SESSION, *patient, pending_max=3) as agent:
         with pytest.raises(LimitExceeded):
             agent.write("x" * 100_000)
         pending = [agent.write("note") for _ in range(3)]
@@ -103,19 +115,25 @@ def test_the_buffer_is_bounded_and_a_refused_call_leaves_no_gap(dark: tuple[Memo
             agent.observe(Origin.WEB)
         assert caught.value.event_id
         assert agent.failure is None
-        assert isinstance(pending[0].exception(HANG_S), NotDelivered)
+        assert not any(future.done() for future in pending)
+        patient[0].close(0)
+        errors = [future.exception(HANG_S) for future in pending]
+        assert [type(error) for error in errors] == [WriterClosed, EarlierFailed, EarlierFailed]
 
 
-def test_closing_leaves_no_future_open(dark: tuple[MemoryWriter, RuntimeChannel]) -> None:
+def test_closing_leaves_no_future_open(patient: tuple[MemoryWriter, RuntimeChannel]) -> None:
     """What had no turn yet fails as WriterClosed, what the broker may have resolves later; then calls are refused."""
-    agent = AgentSession(SESSION, *dark)
+    agent = AgentSession(SESSION, *patient)
     pending = [agent.write("note") for _ in range(3)]
     agent.close(0)
-    assert [type(future.exception(HANG_S)) for future in pending] == [NotDelivered, WriterClosed, WriterClosed]
+    assert [type(future.exception(HANG_S)) for future in pending[1:]] == [WriterClosed, WriterClosed]
     with pytest.raises(WriterClosed, match="session is closed"):
         agent.write("note")
     agent.close(0)
-    assert not dark[0]._closed, "channels that were given to a session are not its own"
+    assert not patient[0]._closed, "channels that were given to a session are not its own"
+    assert not pending[0].done()
+    patient[0].close(0)
+    assert isinstance(pending[0].exception(HANG_S), WriterClosed)
 
 
 def test_a_channel_that_refuses_stops_the_session_or_the_call(dark: tuple[MemoryWriter, RuntimeChannel]) -> None:

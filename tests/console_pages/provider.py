@@ -64,7 +64,7 @@ class OpenId:
             return JSONResponse({"error": "invalid_grant"}, 400)
         now = int(time.time())
         claims = {
-            "iss": self.issuer, "aud": CLIENT, "sub": "1", "iat": now, "exp": now + 60, "nonce": asked["nonce"],
+            "iss": self.issuer, "aud": CLIENT, "sub": "1", "iat": now, "exp": now + 600, "nonce": asked["nonce"],
             **self.person, **{name: value for name, value in self.lies.items() if name not in ("key", "alg")},
         }  # fmt: skip
         key = self.lies.get("key", self.key)

@@ -15,7 +15,7 @@ from memsluice.console.visitors import Visitor
 from memsluice.envelope.registry import Role
 from memsluice.operations.review.index import FILE
 
-TOLD_S = 20.0
+TOLD_S = 240.0
 
 
 @pytest.fixture

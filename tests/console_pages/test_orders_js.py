@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.console.signing.node import node
+from tests.unhurried import UNHURRIED
 
 from memsluice.envelope.codec import canonical, from_json
 from memsluice.envelope.partition_orders import ACKNOWLEDGE, RESUME, Missing, PartitionOrder
@@ -23,7 +24,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES, min_size=20, max_size=20))
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=UNHURRIED)
 def test_a_value_has_the_text_that_the_gate_gives_it(tmp_path: Path, values: list[Any]) -> None:
     """Keys in order, no blanks, nothing escaped that the gate does not escape: the same bytes."""
     texts = node(tmp_path, HEAD + "told = given.map(canonical);", values)

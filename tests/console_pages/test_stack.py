@@ -66,9 +66,9 @@ def test_a_dead_letter_is_found_published_again_and_recalled_in_the_console(
     wrong = (partition_of(tenant, PARTITIONS) + 1) % PARTITIONS
     with RawPublisher(stack.connection.confluent(USER_PRODUCER)) as raw:
         raw.publish([Output(EVENTS, wrong, key, value, headers)])
-    listing = f"/dead-letters?tenant={tenant}&since=10m"
+    listing = f"/dead-letters?tenant={tenant}&since=1d"
     until(lambda: "wrong_partition" in shown(browser, listing), "the letter is listed")
-    html = browser.get(f"/dead-letters/replay?tenant={tenant}&since=10m").text
+    html = browser.get(f"/dead-letters/replay?tenant={tenant}&since=1d").text
     assert "authentic: the gate would decide it" in said(html)
     name = html.partition("/dead-letters/letter?id=")[2].partition('"')[0]
     digest = shown(browser, f"/dead-letters/letter?id={name}").split(" digest ")[1].split(" ")[0]
@@ -81,7 +81,7 @@ def test_a_dead_letter_is_found_published_again_and_recalled_in_the_console(
 
     trace = f"/audit/event?id=w-1&tenant={tenant}"
     until(lambda: "admitted to guidance" in shown(browser, trace), "it is decided")
-    assert "accept" in shown(browser, f"/audit?tenant={tenant}&since=10m")
+    assert "accept" in shown(browser, f"/audit?tenant={tenant}&since=1d")
     health = shown(browser, "/health")
     assert "No partition is parked." in health or "parked since" in health
     assert "in force" in shown(browser, "/policies").lower()

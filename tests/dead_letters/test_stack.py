@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.held.test_stack import call, until
+from tests.held.test_stack import call
+from tests.patience import until
 
 from memsluice.client import requests
 from memsluice.client.build import build
@@ -22,13 +23,14 @@ from memsluice.topics.names import EVENTS, PARTITIONS, USER_PRODUCER
 
 def letters(home: str, tenant: str, *more: str) -> list[dict[str, Any]]:
     """Return the letters that claim a tenant."""
-    found = call(home, "dead-letters", "list", "--tenant", tenant, "--since", "10m", "--json", *more)
+    found = call(home, "dead-letters", "list", "--tenant", tenant, "--since", "6h", "--json", *more)
     assert found.returncode == 0, found.stderr
     told: list[dict[str, Any]] = json.loads(found.stdout)["letters"]
     return told
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 def test_a_misplaced_write_is_replayed_and_noise_dismissed_on_the_real_stack(stack: Any, workers: None) -> None:
     """A wrong partitioner's write lands once replayed, from the broker's bytes; garbage beside it is dismissed."""
     home, tenant = str(stack.home), f"letters-{uuid.uuid4().hex[:10]}"
@@ -48,14 +50,14 @@ def test_a_misplaced_write_is_replayed_and_noise_dismissed_on_the_real_stack(sta
     until(lambda: len(letters(home, tenant)) == 2, "both are dead letters")
     (misplaced,) = letters(home, tenant, "--reason", "wrong_partition")
     (garbage,) = letters(home, tenant, "--reason", "malformed")
-    dry = call(home, "dead-letters", "replay", "--tenant", tenant, "--since", "10m", "--dry-run")
+    dry = call(home, "dead-letters", "replay", "--tenant", tenant, "--since", "6h", "--dry-run")
     assert f"{misplaced['letter']}  claims {tenant}  wrong_partition → authentic" in dry.stdout, dry.stderr
     done = call(
-        home, "dead-letters", "replay", "--tenant", tenant, "--since", "10m", "--yes", "--wait", "120", "--go-on"
+        home, "dead-letters", "replay", "--tenant", tenant, "--since", "6h", "--yes", "--wait", "240", "--go-on"
     )
     assert f"{misplaced['letter']}  claims {tenant}  wrong_partition → accept" in done.stdout, done.stderr
     assert (done.returncode, "still malformed, not published" in done.stdout) == (3, True)
-    rejected = call(home, "dead-letters", "reject", garbage["letter"], "--why", "a probe", "--yes", "--wait", "120")
+    rejected = call(home, "dead-letters", "reject", garbage["letter"], "--why", "a probe", "--yes", "--wait", "240")
     assert rejected.returncode == 0, rejected.stdout + rejected.stderr
     assert letters(home, tenant) == []
     assert sorted(one["state"] for one in letters(home, tenant, "--all")) == ["decided", "dismissed"]

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ OURS = ("setup", "seal", "screen", "land")
 """The services that run memsluice."""
 LISTENERS = ("9092", "9093", "9094", "9095")
 HANG_GUARD_S = 240
+PROBED_S = 20.0
 _FOLDERS = re.compile(r"(?<![\w/.-])/(?=(?:opt|src|var/lib/memsluice|var/cache/memsluice)\b)")
 
 
@@ -85,7 +87,7 @@ def build_image(root: Path, arguments: Mapping[str, str]) -> None:
                 subprocess.run(["cp", "--parents", "-r", source, folder], cwd=TOP, check=True, timeout=HANG_GUARD_S)
             assert (folder / target).exists()
         elif step.word == "RUN" and "useradd" not in rest:
-            subprocess.run(["/bin/sh", "-ec", rest], cwd=folder, env=environment, check=True, timeout=600)
+            subprocess.run(["/bin/sh", "-ec", rest], cwd=folder, env=environment, check=True, timeout=1_000)
 
 
 def variables(file: Path) -> dict[str, str]:
@@ -129,10 +131,11 @@ def broker(folder: Path, given: dict[str, str]) -> Iterator[dict[str, int]]:
         )
     try:
         connection = Connection.from_environment(given)
-        for _ in range(HANG_GUARD_S):
-            if process.poll() is not None or probes.kafka_ready(connection):
+        deadline = time.monotonic() + HANG_GUARD_S
+        while not (there := probes.kafka_ready(connection, PROBED_S)):
+            if process.poll() is not None or time.monotonic() > deadline:
                 break
-        assert probes.kafka_ready(connection), (folder / "log").read_text()[-2000:]
+        assert there, (folder / "log").read_text()[-2000:]
         yield chosen
     finally:
         os.killpg(process.pid, signal.SIGTERM)

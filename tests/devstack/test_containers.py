@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from tests.command import STOPPED
 from tests.devstack.containers import (
     HANG_GUARD_S,
     OURS,
@@ -25,12 +27,11 @@ from tests.devstack.containers import (
 )
 
 from memsluice import Connection, MemoryWriter, RuntimeChannel, Session
-from memsluice.devstack import ports
 from memsluice.events.partition import partition_of
 from memsluice.keystore.store import KeyStore
 from memsluice.topics.names import PARTITIONS, STORE, USER_ADMIN, USER_PRODUCER, USER_RUNTIME
 
-LANDED_WITHIN_S = 180
+LANDED_WITHIN_S = 600
 
 
 def test_the_image_runs_as_a_user_of_its_own_and_leaves_no_tools() -> None:
@@ -84,7 +85,7 @@ def test_a_worker_holds_its_own_password_and_no_other() -> None:
 def _running(service: str, environment: dict[str, str], log: Path) -> Iterator[None]:
     """Run a service's command as its container would, until the block ends."""
     command = list(SERVICES[service]["command"])
-    command[command.index("9464")] = str(ports.pick(["metrics"], {})["metrics"])
+    command[command.index("9464")] = "0"
     with log.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "memsluice.cli.main", *command, "--replica", service],
@@ -96,7 +97,7 @@ def _running(service: str, environment: dict[str, str], log: Path) -> Iterator[N
     finally:
         process.terminate()
         code = process.wait(HANG_GUARD_S)
-    assert code == 0, log.read_text(errors="replace")[-2_000:]
+    assert code in STOPPED, log.read_text(errors="replace")[-2_000:]
 
 
 @pytest.mark.stack
@@ -129,8 +130,9 @@ def test_the_steps_of_the_image_and_of_compose_run_the_whole_pipeline(stack, tmp
             )
         for role in ("producer", "runtime"):
             subprocess.run(
-                [image / "memsluice", "keys", "new", role, "--tenant", "compose"], env=shared, check=True, timeout=60
-            )
+                [image / "memsluice", "keys", "new", role, "--tenant", "compose"], env=shared, check=True,
+                timeout=HANG_GUARD_S,
+            )  # fmt: skip
         for service in ("seal", "screen", "land"):
             environment = {**os.environ, **shared, **told(service, given, places)}
             workers.enter_context(_running(service, environment, tmp_path / f"{service}.log"))
@@ -158,7 +160,11 @@ def _landed(connection: Connection) -> bool:
     reader = Consumer({**connection.confluent(USER_ADMIN), "group.id": "test", "enable.auto.commit": False})
     try:
         reader.assign([TopicPartition(STORE, partition_of("compose", PARTITIONS), 0)])
-        record = reader.poll(LANDED_WITHIN_S)
-        return record is not None and record.error() is None
+        deadline = time.monotonic() + LANDED_WITHIN_S
+        while time.monotonic() < deadline:  # an error is told in a record's place, and the reader goes on
+            record = reader.poll(1.0)
+            if record is not None and record.error() is None:
+                return True
+        return False
     finally:
         reader.close()

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -31,6 +32,7 @@ from memsluice.topics.names import EVENTS, SEALED
 pytestmark = pytest.mark.stack
 
 HANG_GUARD_S = 240.0
+PROBED_S = 60.0
 
 
 def _until(condition: Callable[[], object]) -> None:
@@ -40,11 +42,21 @@ def _until(condition: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
-def _produce(connection: Connection, user: str, topic: str, **changes: str) -> KafkaError | None:
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is there may take longer than two seconds to say so."""
+    probed = {name: partial(probe, timeout_s=PROBED_S) for name, probe in control._PROBES.items()}
+    monkeypatch.setattr(control, "_PROBES", probed)
+
+
+def _produce(
+    connection: Connection, user: str, topic: str, *, seconds_max: float = HANG_GUARD_S, **changes: str
+) -> KafkaError | None:
     """Produce one record; return the broker's error, None when it has the record."""
     answers: list[KafkaError | None] = []
     client_errors: list[KafkaError] = []
-    settings = {**connection.confluent(user), **changes, "message.timeout.ms": 8_000, "log_level": 0}
+    settings = {**connection.confluent(user), **changes, "log_level": 0}
+    settings["message.timeout.ms"] = int(seconds_max * 1_000)
     producer = Producer({**settings, "error_cb": client_errors.append})
     producer.produce(topic, b"x", partition=0, on_delivery=lambda error, _message: answers.append(error))
     refusals: list[KafkaError] = []
@@ -109,9 +121,12 @@ def test_screen_reads_what_seal_wrote(stack):
 
 def test_no_topic_comes_into_being_by_itself(stack):
     """A mistyped topic is an error, not a new topic with one partition."""
-    error = _produce(stack.connection, "admin", "memory.evnets.v1")
+    error = _produce(stack.connection, "admin", "memory.evnets.v1", seconds_max=8)
     assert error is not None
-    assert "memory.evnets.v1" not in AdminClient(stack.connection.confluent("admin")).list_topics(timeout=20).topics
+    assert (
+        "memory.evnets.v1"
+        not in AdminClient(stack.connection.confluent("admin")).list_topics(timeout=HANG_GUARD_S).topics
+    )
 
 
 def _status(connection: Connection, path: str, key: str | None, method: str = "GET", body: bytes | None = None) -> int:
@@ -119,7 +134,7 @@ def _status(connection: Connection, path: str, key: str | None, method: str = "G
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     request = urllib.request.Request(url, headers=headers, method=method, data=body)
     try:
-        with urllib.request.urlopen(request, timeout=20) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=HANG_GUARD_S) as response:  # noqa: S310
             return response.status
     except urllib.error.HTTPError as error:
         with error:
@@ -315,7 +330,7 @@ def _command_line(process: psutil.Process) -> list[str]:
 def _end(consumer: Consumer) -> int | None:
     """Return where a partition ends; None while it has no leader, which a broker that just came back elects."""
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(EVENTS, 0), timeout=30)[1])
+        return int(consumer.get_watermark_offsets(TopicPartition(EVENTS, 0), timeout=HANG_GUARD_S)[1])
     except KafkaException as error:
         if error.args[0].code() in (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE):
             return None

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from memsluice.topics import names
 
 HANG_GUARD_S = 240.0
 AGAIN_S = 20.0
+"""After so long Ctrl-C is pressed again."""
 TENANT = "acme"
 STAGES = ("seal", "screen", "land")
 COMMAND = [sys.executable, "-m", "memsluice.cli.main"]
@@ -76,7 +78,7 @@ class Town:
     def asked(self, path: str) -> tuple[int, str]:
         """Return status and body of the worker's endpoint."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=HANG_GUARD_S) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -108,7 +110,7 @@ class Town:
         ended = threading.Event()
 
         def write() -> None:
-            options = WriterOptions(delivery_seconds=5)
+            options = WriterOptions(delivery_seconds=20)
             with MemoryWriter.open_local(tenant=TENANT, home=self.home, options=options) as memory:
                 while not ended.is_set():
                     self.write(memory)
@@ -121,6 +123,11 @@ class Town:
         finally:
             ended.set()
             thread.join()
+
+    def told(self, what: str) -> list[str]:
+        """Return what the worker said of the broker, or of the store: each time that it was away, and back, in order.
+        A busy machine takes one for away now and then."""
+        return re.findall(rf"the {what} (does not answer|answers again)", self.log)
 
     def behind(self, stage: str) -> int:
         """Return how many records wait for a stage."""
@@ -141,6 +148,11 @@ def audited(connection: Connection, keyring: Keyring) -> list[Any]:
     finally:
         topic.close()
     return found
+
+
+def by_turns(told: list[str]) -> bool:
+    """Tell whether each absence was told once, and its end, once and after it."""
+    return bool(told) and told == ["does not answer", "answers again"] * (len(told) // 2)
 
 
 class Screen:
@@ -189,7 +201,7 @@ class Screen:
                 except subprocess.TimeoutExpired:
                     if time.monotonic() > deadline:
                         self.process.send_signal(signal.SIGABRT)  # the fault handler writes where each thread stands
-                        self.process.wait(AGAIN_S)
+                        self.process.wait(HANG_GUARD_S)
                         raise AssertionError(self._shown[-4_000:].decode(errors="replace")) from None
         finally:
             self.process.kill()

@@ -22,7 +22,7 @@ from tests.preloaded.client import Preloaded
 from tests.preloaded.serving import Server
 
 END = "\x00ended "
-HANG_GUARD_S = 300.0
+HANG_GUARD_S = 900.0
 
 
 class Interpreter:

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from pydantic import SecretStr
 from tests.gate.build import T0
+from tests.patience import HANG_S, unhurry, until
 from tests.stores.build import entry
 from typer.testing import CliRunner
 
@@ -252,6 +253,7 @@ def test_a_deployment_that_the_environment_names_is_looked_at(
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 def test_the_operators_password_is_enough_to_see_the_workers_and_the_clock(stack) -> None:
     """Whoever is on call has no admin's password: its grants cover groups and offsets, and that is all it takes."""
     only = {"operator": stack.connection.users["operator"]}
@@ -262,23 +264,34 @@ def test_the_operators_password_is_enough_to_see_the_workers_and_the_clock(stack
     assert clock.state is CheckState.OK
 
 
+WELL = ("home", "keys", "model", "broker", "topics", "store", "clock", "broker clock")
+
+
 @pytest.mark.stack
-def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack) -> None:
+def test_a_running_stack_is_found_well_and_a_wrong_password_is_named(stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker, topics, rules, store and clock of a fresh stack are right; a user that is not let in is said by name."""
     KeyStore.init(stack.home, T0)
     command = [sys.executable, "-m", "memsluice.cli.main", "doctor", "--home", str(stack.home), "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert told.stdout, told.stderr
-    found = {finding["what"]: finding for finding in json.loads(told.stdout)}
-    assert {
-        found[what]["state"] for what in ("home", "keys", "model", "broker", "topics", "store", "clock", "broker clock")
-    } == {"ok"}
-    assert {"seal", "screen", "land"} <= found.keys(), told.stdout
+
+    def looked() -> str:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
+        assert told.stdout, told.stderr
+        print(told.stdout)  # shown where it fails
+        found = {finding["what"]: finding["state"] for finding in json.loads(told.stdout)}
+        return told.stdout if {found.get(what) for what in WELL} == {"ok"} else ""
+
+    shown = until(looked, "a fresh stack to be found well: what is asked late on a busy machine is asked again")
+    assert {"seal", "screen", "land"} <= {finding["what"] for finding in json.loads(shown)}
     secrets = [secret.get_secret_value() for secret in stack.connection.users.values()]
-    assert not any(secret in told.stdout for secret in secrets)
-    wrong = {**stack.connection.users, "land": SecretStr("wrong")}
-    broker = bad(remote.broker(stack.connection.model_copy(update={"users": wrong})))["broker users"]
-    assert "land" in broker.said
+    assert not any(secret in shown for secret in secrets)
+    wrong = stack.connection.model_copy(update={"users": {**stack.connection.users, "land": SecretStr("wrong")}})
+    for limit_s in (remote.ANSWER_S, 30.0, HANG_S):
+        monkeypatch.setattr(remote, "ANSWER_S", limit_s)
+        found = bad(remote.broker(wrong))
+        if "broker users" in found:
+            break
+    assert "land" in found["broker users"].said
+    unhurry(monkeypatch)
     skewed = bad(remote.store(stack.connection, 0.0))
     assert "NTP" in skewed["clock"].remedy
 

@@ -97,7 +97,9 @@ def test_a_crash_at_any_point_changes_nothing(tmp_path: Path) -> None:
         path.unlink()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(seed=st.integers(0, 2**32), crashes=st.lists(st.integers(1, 40), max_size=6), count=st.integers(1, 40))
 def test_any_schedule_with_any_crashes_loses_and_doubles_nothing(
     tmp_path_factory: pytest.TempPathFactory, seed: int, crashes: list[int], count: int

@@ -27,7 +27,7 @@ vectors = encoder.encode(json.loads(sys.argv[2])).tolist()
 ran = type(encoder._model[0].auto_model).__name__
 print(json.dumps({"model": space.model, "dimensions": space.dimensions, "vectors": vectors, "ran": ran}))
 """
-ENCODE_S_MAX = 300
+ENCODE_S_MAX = 900
 
 
 def environment(folder: Path, backend: str) -> Path:

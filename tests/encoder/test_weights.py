@@ -65,7 +65,7 @@ def test_an_unknown_source_is_refused() -> None:
 def run(code: str, **environ: str) -> str:
     """Run Python code in a fresh process and return what it prints."""
     environment = {name: value for name, value in (os.environ | environ).items() if value}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -131,7 +131,7 @@ def test_a_kept_figure_replaces_the_older_one_and_says_where_it_is_from(tmp_path
     text = (tmp_path / page.PAGE).read_text()
     assert "| 2 events, **missed** |" in text
     assert "| 1.53 x, **missed**, stale |" in text
-    assert "commit abc (of another history, 0 days old)" in text
+    assert re.search(r"commit abc \(of another history, [01] days? old\)", text)
     assert "61 s." in text
     assert "On AVX2: reported at an unrecorded commit, 2 cores; **stale**" in text
     assert "not measured yet" in text
@@ -162,7 +162,7 @@ def test_figures_that_end_together_are_both_kept(tmp_path: Path, monkeypatch: py
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert {one.name for one in read(tmp_path).measurements} == {"ingest_ratio", "kill9_lost"}
 
 

@@ -2,6 +2,8 @@
 
 import threading
 
+from tests.patience import HANG_S
+
 from memsluice.http_service.readiness import ASKED_EVERY_S, Missing
 
 
@@ -13,15 +15,15 @@ def test_many_at_once_ask_the_broker_once() -> None:
     def slow() -> bool:
         asked.append(1)
         begun.set()
-        return answered.wait(10)
+        return answered.wait(HANG_S)
 
     missing = Missing({"the broker does not answer": slow}, lambda: 0.0)
     first = threading.Thread(target=missing)
     first.start()
-    assert begun.wait(10)
+    assert begun.wait(HANG_S)
     assert [missing() for _ in range(20)] == [["the broker does not answer"]] * 20
     answered.set()
-    first.join(10)
+    first.join(HANG_S)
     assert missing() == []
     assert len(asked) == 1
 

@@ -5,8 +5,17 @@ from collections.abc import Iterator
 import pytest
 from tests.ingest_service.place import Place, Service, serving
 from tests.memory.conftest import encoder
+from tests.patience import HANG_S, unhurry
 
 __all__ = ["encoder"]
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have services and their clients wait for the gate as long as a busy machine takes; a test may shorten that."""
+    unhurry(monkeypatch)
+    for limit in ("ingest_service.app.ACKNOWLEDGED_S", "memory.remote.TIMEOUT_S"):
+        monkeypatch.setattr(f"memsluice.{limit}", HANG_S)
 
 
 @pytest.fixture(scope="package")

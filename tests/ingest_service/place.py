@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import uvicorn
 from fastapi import FastAPI
+from tests.patience import HANG_S
 
 from memsluice.client import requests
 from memsluice.client.build import Message, build
@@ -30,6 +31,7 @@ from memsluice.ingest_service.status import Statuses
 from memsluice.keystore.files import SigningCredential
 from memsluice.keystore.store import KeyStore, issue_credential
 from memsluice.memory.embedded import EmbeddedGate
+from memsluice.memory.outcome import Status
 from memsluice.recall.bearer import INGEST_AUDIENCE, mint
 from memsluice.stages.quota import Quota
 from memsluice.telemetry.meters import Meters
@@ -153,7 +155,7 @@ class Service:
         headers = more.pop("headers", {})
         if credential is not None:
             headers = {"authorization": f"Bearer {self.token(credential)}", **headers}
-        return httpx.request(method, self.url + path, headers=headers, trust_env=False, timeout=30, **more)
+        return httpx.request(method, self.url + path, headers=headers, trust_env=False, timeout=HANG_S, **more)
 
     def write(self, credential: SigningCredential | None, content: str = "Ada drinks tea.", **more: Any) -> Any:
         """Have the service sign a write; ``key`` is its Idempotency-Key."""
@@ -170,10 +172,13 @@ class Service:
         return self.ask("POST", "/v1/events", bearer, content=more.pop("value", value), headers=named, **more)
 
     def status(self, accepted: httpx.Response, credential: SigningCredential, wait: float = 20) -> dict[str, Any]:
-        """Return what became of what was accepted."""
-        found = self.ask("GET", f"{accepted.json()['url']}&wait={wait}", credential)
-        assert found.status_code == 200, found.text
-        return dict(found.json())
+        """Return what became of what was accepted; who waits at all asks again, as long as nothing was decided."""
+        deadline = time.monotonic() + HANG_S
+        while True:
+            found = self.ask("GET", f"{accepted.json()['url']}&wait={wait}", credential)
+            assert found.status_code == 200, found.text
+            if found.json()["status"] != Status.ACCEPTED or not wait or time.monotonic() > deadline:
+                return dict(found.json())
 
 
 @contextmanager
@@ -204,7 +209,7 @@ def served(app: FastAPI) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + HANG_S
     while not server.started and time.monotonic() < until:
         time.sleep(0.005)
     assert server.started
@@ -212,4 +217,4 @@ def served(app: FastAPI) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(HANG_S)

@@ -8,6 +8,7 @@ import pytest
 from tests.docs.blocks import agrees, blocks
 from tests.ingest_service.test_events import a_write
 from tests.memory.conftest import ORDER
+from tests.patience import HANG_S
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -21,7 +22,7 @@ def test_the_curl_examples_print_what_the_page_shows(service, place) -> None:
     assert len(examples) == 2
     for example in examples:
         done = subprocess.run(
-            ["bash", "-euc", example.text], capture_output=True, text=True, timeout=60,
+            ["bash", "-euc", example.text], capture_output=True, text=True, timeout=HANG_S,
             env={"PATH": "/usr/bin:/bin", "INGEST": service.url, "TOKEN": service.token(place.ours), "no_proxy": "*"},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

@@ -7,7 +7,8 @@ from typing import Any, cast
 import httpx
 import pytest
 from tests.ingest_service.place import FREE, Place, Service, served
-from tests.memory.conftest import ORDER
+from tests.memory.conftest import ORDER, heard_at_once
+from tests.patience import HANG_S
 
 from memsluice import Origin, Session
 from memsluice.clock import wall_ms
@@ -59,7 +60,7 @@ def remote(service: Service, place: Place) -> Iterator[RemoteGate]:
 def test_a_memory_over_http_keeps_its_promises(remote, service) -> None:
     """A write can be read back once it returns, by question, by key and in a list; a held one raises; what was seen
     taints; said again it is written once."""
-    memory = Memory(remote, Session("acme", "assistant", "ben", "b1"))
+    memory = Memory(remote, Session("acme", "assistant", "ben", "b1"), timeout_s=HANG_S)
     done = memory.write("Ben drinks cocoa.", key="drink", event_id="cocoa")
     assert (done.status, done.place[0]) == (Status.LANDED, "memory.events.v1")
     assert [one.content for one in memory.search("What does Ben drink?").entries] == ["Ben drinks cocoa."]
@@ -77,7 +78,7 @@ def test_a_memory_over_http_keeps_its_promises(remote, service) -> None:
 
 def test_while_the_broker_is_away_nothing_is_remembered(remote, service) -> None:
     """The service's 503 is NotDelivered, and the same write lands once it is back."""
-    memory = Memory(remote, Session("acme", "assistant", "cem", "c1"))
+    memory = Memory(remote, Session("acme", "assistant", "cem", "c1"), timeout_s=HANG_S)
     memory.observe(Origin.TOOL)
     service.fails = NotDelivered("gone", event_id="e", maybe_written=True)
     with pytest.raises(NotDelivered, match="acknowledged") as caught:
@@ -88,15 +89,16 @@ def test_while_the_broker_is_away_nothing_is_remembered(remote, service) -> None
         memory.write("Cem plays chess.", event_id="chess")
 
 
-def test_silence_is_told_as_silence(remote, service) -> None:
+def test_silence_is_told_as_silence(remote, service, monkeypatch) -> None:
     """Where the gate does not decide in time nothing is claimed, and saying it again under the id is safe."""
-    memory = Memory(remote, Session("acme", "assistant", "dan", "d1"), timeout_s=1)
+    memory = Memory(remote, Session("acme", "assistant", "dan", "d1"), timeout_s=HANG_S)
     memory.write("Dan sings.")
-    service.waits = True
+    heard_at_once(remote, monkeypatch)
+    service.waits, memory._timeout_s = True, 1.0
     with pytest.raises(LandingUnknown, match="no verdict, or no landing, was heard"):
         memory.write("Dan paints.", event_id="paints")
     service.decide()
-    memory._timeout_s = 20
+    memory._timeout_s = HANG_S
     assert memory.write("Dan paints.", event_id="paints").status is Status.LANDED
 
 
@@ -120,7 +122,7 @@ def test_what_the_gate_would_not_take_is_raised(remote, service, place) -> None:
 
 def test_an_id_that_said_something_else_is_refused_for_good(remote) -> None:
     """The service's 422 is no doubt about whether the log has it: the id has to be another one."""
-    memory = Memory(remote, Session("acme", "assistant", "fay", "f1"))
+    memory = Memory(remote, Session("acme", "assistant", "fay", "f1"), timeout_s=HANG_S)
     memory.write("Fay sings.", event_id="fay")
     with pytest.raises(MalformedEvent, match="something else"):
         memory.write("Fay paints.", event_id="fay")
@@ -137,7 +139,7 @@ def test_a_write_that_nobody_decides_takes_no_others_turn(remote, place, monkeyp
     heard = [remote.waiting.expect(name) for name in status]
     for name in status:
         remote._hearers.submit(remote._hear, name, f"/{name}?", place.ours)
-    assert heard[1].result(20).status is Status.HELD
+    assert heard[1].result(HANG_S).status is Status.HELD
     assert not heard[0].done()
     remote.waiting.forget("undecided")
 
@@ -151,7 +153,7 @@ def test_what_is_over_the_quota_is_sent_again(remote, monkeypatch) -> None:
     monkeypatch.setattr(
         remote, "_client", httpx.Client(base_url="http://gate", transport=httpx.MockTransport(lambda _: answers.pop(0)))
     )
-    memory = Memory(remote, Session("acme", "assistant", "gus", "g1"), opens=False)
+    memory = Memory(remote, Session("acme", "assistant", "gus", "g1"), opens=False, timeout_s=HANG_S)
     assert memory.observe(Origin.WEB).offset == 7
     with pytest.raises(NotDelivered) as caught:
         memory.observe(Origin.WEB)

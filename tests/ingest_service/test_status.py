@@ -1,12 +1,14 @@
 """Who hears what became of which event: at once, after waiting, after a restart, and never another's."""
 
 import asyncio
+import itertools
 import threading
 from dataclasses import replace
 from time import monotonic
 
 import pytest
 from tests.ingest_service.place import serving
+from tests.patience import HANG_S, until
 
 from memsluice.envelope.registry import Role
 from memsluice.errors import BrokerUnavailable
@@ -63,7 +65,7 @@ def test_who_waits_is_told_when_it_is_decided(service, place) -> None:
     waiting = threading.Thread(target=lambda: found.append(service.status(accepted, place.ours, wait=20)))
     waiting.start()
     service.decide()
-    waiting.join(20)
+    waiting.join(HANG_S)
     assert found[0]["status"] == "landed"
 
 
@@ -111,15 +113,14 @@ class Hanging:
         if found is not None and dict(found.headers)["memsluice-event-id"] == self._id:
             self.read += 1
             self.began.release()
-            self.back.wait(60)
+            self.back.wait(2 * HANG_S)
         return found
 
 
-def test_a_read_that_hangs_holds_up_nobody_else(service, place, monkeypatch) -> None:
+def test_a_read_that_hangs_holds_up_nobody_else(service, place) -> None:
     """While one verdict cannot be read, who asks for another one has it, also of the same partition."""
     hangs, fine = (service.write(place.ours, f"Ada {does}.", key=does) for does in ("rows", "runs"))
     _, first = (service.status(one, place.ours) for one in (hangs, fine))
-    monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 60)
     with serving(place) as restarted:
         restarted.serving.statuses._read = slow = Hanging(place, hangs.json()["id"])
         found: list[int] = []
@@ -128,12 +129,12 @@ def test_a_read_that_hangs_holds_up_nobody_else(service, place, monkeypatch) -> 
         )
         asking.start()
         try:
-            assert slow.began.acquire(timeout=20)
+            assert slow.began.acquire(timeout=HANG_S)
             assert restarted.status(fine, place.ours) == first
             assert not found
         finally:
             slow.back.set()
-        asking.join(20)
+        asking.join(HANG_S)
     assert found == [200]
 
 
@@ -147,14 +148,20 @@ def test_while_all_reads_of_a_partition_hang_the_others_are_read(service, place,
         statuses = restarted.serving.statuses
         statuses._read = slow = Hanging(place, accepted.json()["id"])
         try:
-            for credential in (place.ours, place.operator, place.ours):
-                assert restarted.ask("GET", accepted.json()["url"], credential).status_code == 503
+            asking = itertools.cycle((place.ours, place.operator))
+
+            def all_hang() -> bool:
+                assert restarted.ask("GET", accepted.json()["url"], next(asking)).status_code == 503
+                return slow.read == READERS  # a thread that had no turn in time reads nothing, and is asked again
+
+            until(all_hang, "every reader of the partition to hang")
+            assert restarted.ask("GET", accepted.json()["url"], place.ours).status_code == 503
             assert slow.read == READERS
+            monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", HANG_S)
             elsewhere = asyncio.run(statuses._verdict("globex", (HERE + 1) % PARTITIONS, 0, "somebody"))
             assert elsewhere is None  # it was read, and there is none
         finally:
             slow.back.set()
-        monkeypatch.setattr("memsluice.ingest_service.status.LOOKUP_S", 60)
         assert restarted.status(accepted, place.ours) == first
         assert slow.read == READERS + 1
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.ingest_service.place import ADA
+from tests.patience import HANG_S
 
 from memsluice.envelope import dsse
 from memsluice.envelope.codec import from_json
@@ -35,7 +36,9 @@ def node(tmp_path: Path, *words: str) -> str:
     file = tmp_path / "memsluice.mjs"
     file.write_text(text, encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    result = subprocess.run(["node", str(file), *words], capture_output=True, text=True, timeout=60, env=environment)
+    result = subprocess.run(
+        ["node", str(file), *words], capture_output=True, text=True, timeout=HANG_S, env=environment
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 

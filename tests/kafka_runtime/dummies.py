@@ -18,6 +18,8 @@ from memsluice.stages.dead_letter import dead_letters
 from memsluice.stages.overflow import Intake
 from memsluice.stages.quota import Quota
 
+SLOW_S = 0.02
+
 
 class HeldFence:
     """Stands in for a fence whose broker does not answer a commit until it is told to."""
@@ -156,17 +158,21 @@ class Count:
 
     Rows: ``r/<offset>`` the output's bytes, ``c/<key>`` the count, ``x/<key>`` padding, ``t/<key>`` there while the
     count is odd, ``p`` the last offset. A record whose redo row is
-    there re-emits those bytes and writes all its rows again.
+    there re-emits those bytes and writes all its rows again. From the offset ``slow_from`` on each takes ``SLOW_S``:
+    whoever ends or stops the worker in mid-stream has time for it.
     """
 
-    def __init__(self, target: str, *, padding: int = 0, poison_bytes: int = 0) -> None:
+    def __init__(self, target: str, *, padding: int = 0, poison_bytes: int = 0, slow_from: int | None = None) -> None:
         self._target = target
         self._padding = padding
         self._poison_bytes = poison_bytes
+        self._slow_from = slow_from
         self.forgotten: list[int] = []
 
     def process(self, record: Record, rows: Rows) -> Step:
         """Return the count as output and five rows as changes."""
+        if self._slow_from is not None and record.offset >= self._slow_from:
+            time.sleep(SLOW_S)
         key = record.key or b""
         redo = b"r/%020d" % record.offset
         known = rows.get(redo)

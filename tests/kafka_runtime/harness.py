@@ -30,9 +30,12 @@ from confluent_kafka.admin import (
 from memsluice.deployment.connection import Connection
 from memsluice.events.records import Record
 
-HANG_S = 240.0
-"""Guards against hangs only; nothing is measured by it."""
+from .worker_process import HANG_S, Worker
+
 HERE = Path(__file__).parent
+PATIENT = {"session_s": 120.0, "rebalance_s": 60.0, "stop_s": 120.0}
+"""How a stage is tuned unless a test says otherwise: a machine that stands still for half a minute costs no worker its
+membership, and none that stops is cut off."""
 ELECTING = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -50,7 +53,7 @@ class Lab:
     folder: Path
     user: str = "admin"
     tag: str = field(default_factory=lambda: uuid.uuid4().hex[:10])
-    workers: list["Worker"] = field(default_factory=list)
+    workers: list[Worker] = field(default_factory=list)
     clients: dict[str, Consumer] = field(default_factory=dict)
     counted: dict[str, int] = field(default_factory=dict)
     reached: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -89,6 +92,9 @@ class Lab:
     def create(self, topics: Mapping[str, int], **config: str) -> None:
         """Create topics with so many partitions each, stamped by the broker."""
         asyncio.run(self._create(topics, {"message.timestamp.type": "LogAppendTime", **config}))
+        client = self._client(self.group)
+        for name, number in topics.items():  # the broker shows a topic a moment after its controller made it
+            self.until(lambda n=name, m=number: len(client.list_topics(n).topics[n].partitions) == m, f"topic {name}")
 
     async def _create(self, topics: Mapping[str, int], config: Mapping[str, str]) -> None:
         async with _admin(self) as admin:
@@ -140,6 +146,7 @@ class Lab:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             isolation_level="read_committed",
+            request_timeout_ms=int(HANG_S * 1000),
         )
         await consumer.start()
         try:
@@ -231,28 +238,28 @@ class Lab:
                     AclPermissionType.ALLOW,
                 )
             )
-        admin = AdminClient(self.connection.confluent(self.user))
+        admin = self._admin()
         for done in admin.create_acls(self.rules).values():
             done.result(HANG_S)
+        for rule in self.rules:  # the broker goes by a rule a moment after its controller took it
+            mine = _matching(rule)
+            self.until(lambda mine=mine: admin.describe_acls(mine).result(HANG_S), "the rule to be in force")
 
     def _disallow(self) -> None:
-        admin = AdminClient(self.connection.confluent(self.user))
-        for rule in self.rules:
-            mine = AclBindingFilter(
-                rule.restype,
-                rule.name,
-                rule.resource_pattern_type,
-                rule.principal,
-                rule.host,
-                rule.operation,
-                rule.permission_type,
-            )
+        if not self.rules:
+            return
+        admin = self._admin()
+        for mine in map(_matching, self.rules):
             for done in admin.delete_acls([mine]).values():
                 done.result(HANG_S)
+            self.until(lambda mine=mine: not admin.describe_acls(mine).result(HANG_S), "the rule to be gone")
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({**self.connection.confluent(self.user), "socket.timeout.ms": int(HANG_S * 1000)})
 
     def members(self) -> int:
         """Return how many members the group has that were given partitions, or 0 while it is rebalancing."""
-        admin = AdminClient(self.connection.confluent(self.user))  # kept while its futures are open
+        admin = self._admin()  # kept while its futures are open
         try:
             group = admin.describe_consumer_groups([self.group])[self.group].result(HANG_S)
         except KafkaException:
@@ -263,7 +270,7 @@ class Lab:
 
     def truncate(self, topic: str, partition: int, before: int) -> None:
         """Delete the records before an offset, as retention would."""
-        admin = AdminClient(self.connection.confluent(self.user))
+        admin = self._admin()
         for done in admin.delete_records([CTP(topic, partition, before)]).values():
             done.result(HANG_S)
 
@@ -285,6 +292,7 @@ class Lab:
             "kind": kind,
             "make": make,
             **options,
+            "tuning": {**PATIENT, **options.get("tuning", {})},
         }
 
     def start(
@@ -294,7 +302,7 @@ class Lab:
         faults: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
         script: str = "worker_main.py",
-    ) -> "Worker":
+    ) -> Worker:
         """Start a worker process on the stages, with the faults that ``script`` is to plant."""
         saved = self.folder / "connection.json"
         if not saved.exists():
@@ -340,9 +348,22 @@ class Lab:
                 await admin.delete_topics(mine)
 
 
+def _matching(rule: AclBinding) -> AclBindingFilter:
+    return AclBindingFilter(
+        rule.restype,
+        rule.name,
+        rule.resource_pattern_type,
+        rule.principal,
+        rule.host,
+        rule.operation,
+        rule.permission_type,
+    )
+
+
 class _admin:
     def __init__(self, lab: Lab) -> None:
-        self._client = AIOKafkaAdminClient(**lab.connection.aiokafka(lab.user))
+        patience = {"request_timeout_ms": int(HANG_S * 1000)}
+        self._client = AIOKafkaAdminClient(**lab.connection.aiokafka(lab.user), **patience)
 
     async def __aenter__(self) -> AIOKafkaAdminClient:
         await self._client.start()
@@ -350,48 +371,6 @@ class _admin:
 
     async def __aexit__(self, *_: object) -> None:
         await self._client.close()
-
-
-class Worker:
-    """A worker process and its log."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
-        self.process = process
-        self.log = log
-
-    def text(self) -> str:
-        """Return what it has written so far."""
-        return self.log.read_text(errors="replace")
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal."""
-        self.process.send_signal(number)
-
-    def wait(self, timeout_s: float = HANG_S) -> int:
-        """Wait for the end and return the exit code."""
-        try:
-            return self.process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"the worker did not end:\n{self.text()[-4000:]}") from None
-
-    def ends_within(self, seconds: float) -> bool:
-        """Tell whether the process ends by itself within that time."""
-        try:
-            self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
-    def stop(self) -> int:
-        """SIGTERM and wait."""
-        self.signal(signal.SIGTERM)
-        return self.wait()
-
-    def kill(self) -> None:
-        """SIGKILL, if it still runs."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait(HANG_S)
 
 
 def values(records: Sequence[Record]) -> list[bytes | None]:

@@ -26,6 +26,8 @@ from memsluice.errors import BeginAnew, ConfigError
 from memsluice.runtimes.kafka import coordinator
 from memsluice.runtimes.kafka.consumer_thread import StageConsumerThread
 
+from .harness import HANG_S
+
 PLACE = TopicPartition("memory.intake.v1", 0)
 
 
@@ -127,7 +129,7 @@ def test_a_group_that_divides_its_partitions_in_another_way_is_asked_again(monke
     async def scene() -> set[TopicPartition]:
         made = await member(broker)
         made.broken = broken.append
-        await asyncio.wait_for(made._subscription.wait_for_assignment(), 10)
+        await asyncio.wait_for(made._subscription.wait_for_assignment(), HANG_S)
         await made.close()
         return set(made._subscription.assigned_partitions())
 
@@ -166,7 +168,7 @@ def test_what_ends_a_membership_ends_the_stage(
         await thread._consumer._coordinator.close()
 
     monkeypatch.setattr(AIOKafkaConsumerThread, "on_start", started)
-    asyncio.run(asyncio.wait_for(scene(), 10))
+    asyncio.run(asyncio.wait_for(scene(), HANG_S))
     assert [type(one) for one in failed] == [kind]
     assert told in str(failed[0])
 
@@ -181,5 +183,5 @@ def test_a_membership_that_ends_by_a_fault_of_its_own_ends_the_stage_too() -> No
         await asyncio.gather(made._coordination_task, return_exceptions=True)
         await made.close()
 
-    asyncio.run(asyncio.wait_for(scene(), 10))
+    asyncio.run(asyncio.wait_for(scene(), HANG_S))
     assert "IndexError" in str(broken[0])

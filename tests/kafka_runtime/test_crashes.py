@@ -19,6 +19,8 @@ COUNT = 400
 def check_counts(lab: Lab, count: int, keys: int = 7) -> None:
     """Every record has an output, all outputs of a record are the same bytes, each key counts 1, 2, 3 …, and the
     changelog ends in the same counts."""
+    lab.until(lambda: lab.total(lab.target) >= count, "all outputs")  # a commit is told before its markers stand
+    lab.until(lambda: lab.total(lab.changelog) >= 5 * count, "all rows")
     lines: dict[tuple[int, int], set[bytes]] = {}
     for record in lab.read(lab.target):
         offset = int((record.value or b"").split(b" ")[0])
@@ -64,7 +66,7 @@ def test_repeated_kill_9_under_load(lab: Lab) -> None:
     lab.fill(total, 2)
     stage = lab.stage("Count", "stateful", tuning={"transaction_records": 20})
     for target in (300, 1500, 3000):
-        worker = lab.start(stage)
+        worker = lab.start({**stage, "arguments": {"slow_from": target * 2 // 3}})  # of each of the two partitions
         lab.until(lambda target=target: lab.total(lab.target) >= target, "some outputs", 0.02)
         worker.kill()
         assert sum(lab.committed().values()) < total

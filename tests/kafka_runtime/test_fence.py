@@ -14,6 +14,8 @@ from .test_crashes import check_counts
 pytestmark = pytest.mark.stack
 
 SHORT = {"session_s": 6.0, "heartbeat_s": 1.0, "drain_s": 2.0, "rebalance_s": 4.0}
+SLOWER = {"arguments": {"slow_from": 250}}
+"""Of a worker that is to be stopped in mid-stream, however late that comes: from there on fifty records a second."""
 
 
 def test_a_worker_that_stood_still_changes_nothing_when_it_goes_on(lab: Lab) -> None:
@@ -25,7 +27,7 @@ def test_a_worker_that_stood_still_changes_nothing_when_it_goes_on(lab: Lab) -> 
     total = 3000
     lab.fill(total, 2)
     stage = lab.stage("Count", "stateful", tuning=SHORT)
-    first = lab.start(stage, replica="a")
+    first = lab.start({**stage, **SLOWER}, replica="a")
     lab.until(lambda: lab.total(lab.target) > 300, "first outputs", 0.01)
     first.signal(signal.SIGSTOP)
     assert lab.total(lab.target) < total
@@ -54,8 +56,9 @@ def test_a_worker_with_work_in_hand_begins_anew_when_it_was_shut_out(lab: Lab) -
     lab.prepare(2)
     total = 4000
     lab.fill(total, 2)
-    stage = lab.stage("Count", "stateful", tuning={**SHORT, "transaction_timeout_s": 2.0})
-    first = lab.start(stage, replica="a")
+    stage = lab.stage("Count", "stateful", tuning=SHORT)
+    hasty = {"tuning": {**stage["tuning"], "transaction_timeout_s": 5.0}}  # below the session of who stands still
+    first = lab.start({**stage, **SLOWER, **hasty}, replica="a")
     lab.until(lambda: lab.total(lab.target) > 300, "first outputs", 0.01)
     first.signal(signal.SIGSTOP)
     second = lab.start(stage, replica="b")

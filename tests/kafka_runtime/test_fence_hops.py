@@ -37,7 +37,7 @@ async def _rounds(lab: Lab) -> list[set[str]]:
         rounds = _watched(fence)
         await fence.transact(_one(lab), {TopicPartition(lab.source, 0): 1})
         for number in range(TRIES_MAX):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1 * (number + 1))
             rounds.clear()
             await fence.transact(_one(lab), {TopicPartition(lab.source, 0): number + 2})
             if sum(len(names) for names in rounds) == len(ALL):

@@ -11,6 +11,8 @@ from memsluice.runtimes.kafka import lanes
 from memsluice.runtimes.kafka.delivery import RecordResult
 from memsluice.runtimes.kafka.lanes import GATHERED_MAX, Lane, Lanes
 
+from . import virtual_time
+
 WHERE = TP("a", 0)
 
 
@@ -86,7 +88,8 @@ def committed(*urgent: bool, end: int = 0, transactional: tuple[str, ...] = ()) 
         await lane.close()
         return fence.places, owner.told
 
-    return asyncio.run(asyncio.wait_for(scene(), 30))
+    found: tuple[list[int], list[int]] = virtual_time.run(scene())
+    return found
 
 
 def test_what_somebody_waits_for_is_committed_at_once() -> None:
@@ -143,4 +146,4 @@ def test_nothing_is_gathered_while_others_wait_for_room(monkeypatch: pytest.Monk
         return fence.places
 
     monkeypatch.setattr(lanes, "GATHER_S", 1e6)
-    assert asyncio.run(asyncio.wait_for(scene(), 30)) == [4, 8]
+    assert virtual_time.run(scene()) == [4, 8]

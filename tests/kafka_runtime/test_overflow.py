@@ -10,9 +10,11 @@ from memsluice.runtimes.kafka.worker import EXIT_OK
 
 pytestmark = pytest.mark.stack
 NOISY = 60
+AT_ONCE = {"linger.ms": 60_000}
+"""Published in one batch a partition, with one time of the broker's: quotas go by it."""
 
 
-def quotas(lab, per_s: int = 40, burst: int = 5, **more):
+def quotas(lab, per_s: int = 40, burst: int = 5):
     """Return a stage whose keys have quotas, and make its overflow."""
     overflow = f"{lab.source}-overflow"
     return lab.stage(
@@ -24,16 +26,15 @@ def quotas(lab, per_s: int = 40, burst: int = 5, **more):
         overflow=overflow,
         transactional=[overflow],
         tuning={"transaction_records": 7, "batch_size": 10},
-        **more,
     )
 
 
-def prepared(lab):
+def prepared(lab, per_s: int = 40):
     """Return the stage, with its topics made and a noisy key's and two quiet ones' records published."""
     lab.prepare(2)
-    stage = quotas(lab)
+    stage = quotas(lab, per_s)
     lab.create({f"{lab.source}-overflow": 2})
-    lab.send(Record(lab.source, n % 2, 0, b"noisy-%d" % (n % 2), b"%d" % n) for n in range(NOISY))
+    lab.send((Record(lab.source, n % 2, 0, b"noisy-%d" % (n % 2), b"%d" % n) for n in range(NOISY)), **AT_ONCE)
     lab.send(Record(lab.source, n % 2, 0, b"quiet", b"%d" % n) for n in range(4))
     lab.send(Record(lab.source, n % 2, 0, b"free", b"%d" % n) for n in range(20))
     return stage
@@ -68,7 +69,7 @@ def through(lab) -> bool:
 
 def test_who_is_over_the_quota_waits_and_nobody_else(lab) -> None:
     """Of the noisy keys all beyond the burst is moved, of quiet ones and of one without a limit nothing."""
-    stage = prepared(lab)
+    stage = prepared(lab, per_s=8)  # what waits takes seconds to leave: the intake is read before, however slowly
     worker = lab.start(stage)
     lab.until(lambda: through(lab), "everything to leave")
     assert "over its quota" in worker.text()
@@ -92,7 +93,9 @@ def test_a_kill_between_moving_and_committing_loses_doubles_and_reorders_nothing
 def test_a_paused_worker_that_wakes_after_a_takeover_moves_and_seals_nothing_more(lab) -> None:
     """While another goes on with what waits, the broker refuses it, or it is back in the group before it sends any."""
     stage = prepared(lab)
-    first = lab.start(stage)
+    stage["tuning"] |= {"session_s": 10.0, "heartbeat_s": 1.0, "rebalance_s": 10.0}
+    slowly = {**stage, "arguments": {**stage["arguments"], "per_s": 1}}
+    first = lab.start(slowly)
     lab.until(lambda: lab.total(f"{lab.source}-overflow") > 20, "some to wait")
     first.signal(signal.SIGSTOP)
     assert not through(lab), "the first one holds nothing that waits"
@@ -110,7 +113,7 @@ def test_a_worker_that_is_stopped_while_much_waits_ends_in_time_and_the_next_goe
     lab.prepare(1)
     stage = quotas(lab, per_s=1, burst=1)
     lab.create({f"{lab.source}-overflow": 1})
-    lab.fill(30, keys=1)
+    lab.send((Record(lab.source, 0, 0, b"k0", b"v%d" % n) for n in range(30)), **AT_ONCE)
     worker = lab.start(stage)
     lab.until(lambda: lab.total(f"{lab.source}-overflow") == 29, "all but one to wait")
     assert worker.stop() == EXIT_OK

@@ -35,9 +35,9 @@ from memsluice.runtimes.kafka.worker import EXIT_OK
 
 from .harness import Lab
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 NOW_MS = 1_790_000_000_000
-WAIT_S = 30.0
+WAIT_S = 240.0
 
 
 def _keys(folder: Path) -> KeyStore:
@@ -173,7 +173,8 @@ def _command(lab: Lab, *words: str, typed: str = "") -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PartitionDesk, "at", lambda _home: _open_desk(lab))
         patch.setenv("COLUMNS", "400")
-        return CliRunner().invoke(partition.app, list(words), input=typed)
+        patiently = [] if words[0] == "status" else ["--wait", str(WAIT_S)]
+        return CliRunner().invoke(partition.app, [*words, *patiently], input=typed)
 
 
 def _doctored(lab: Lab) -> list[tuple[str, bool]]:

@@ -42,7 +42,7 @@ from memsluice.runtimes.kafka.gaps import GapDetector
 from memsluice.runtimes.kafka.overrides import IN_WORK_BYTES_MAX
 from memsluice.runtimes.kafka.parking import parked, parks, way_on
 from memsluice.runtimes.kafka.progress import stage_progress
-from memsluice.runtimes.kafka.spec import StageSpec
+from memsluice.runtimes.kafka.spec import StageSpec, Tuning
 from memsluice.runtimes.kafka.state import StateRows
 from memsluice.runtimes.kafka.stateful import StatefulRunner
 from memsluice.stages.base import Step
@@ -51,7 +51,7 @@ from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.stage_wrappers import ObservedBatch, Watch
 
 from .dummies import HeldFences, Quotas, Stamp
-from .harness import NOWHERE
+from .harness import HANG_S, NOWHERE
 
 NOW_MS = 1_790_000_000_000
 ZERO, ONE = TP("a", 0), TP("a", 1)
@@ -317,7 +317,8 @@ class _App:
 
 
 def _batch(app: _App) -> BatchRunner:
-    return BatchRunner(_spec(), Stamp("c"), Faults(), app, NOWHERE)
+    patient = Tuning(drain_s=HANG_S, rebalance_s=2 * HANG_S, stop_s=2 * HANG_S)  # its batches go through a real thread
+    return BatchRunner(_spec(tuning=patient), Stamp("c"), Faults(), app, NOWHERE)
 
 
 async def _accept(runner: Any, messages: Iterable[_Message]) -> None:
@@ -362,7 +363,7 @@ def test_a_gap_parks_its_partition_and_the_other_one_is_acknowledged() -> None:
         assert (runner.held, consumer.partitions, consumer.dropped) == (3, [1], [(1, 5), (1, 6)])
         runner.start()
         held.commits.set()
-        await asyncio.wait_for(runner.drain(), 30)
+        await asyncio.wait_for(runner.drain(), HANG_S)
         assert consumer.committed == {("a", 0): 3}
         assert (runner.held, runner.failure) == (0, None)
         await runner.stop()
@@ -654,7 +655,7 @@ def test_a_call_that_ends_with_its_stage_does_not_end_the_board() -> None:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(board_module, "LOOK_S", 0.0)
-        assert asyncio.run(asyncio.wait_for(scene(), 10))
+        assert asyncio.run(asyncio.wait_for(scene(), HANG_S))
 
 
 # --- the fetch ---

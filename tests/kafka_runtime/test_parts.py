@@ -33,12 +33,13 @@ from memsluice.runtimes.kafka.thread import StageThreads
 from memsluice.stages.overflow import Intake
 from memsluice.stages.quota import Quota
 
+from . import virtual_time
 from .dummies import Count, HeldFences, Stamp
-from .harness import NOWHERE
+from .harness import HANG_S, NOWHERE
 
 
 def _run(coroutine: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 30))
+    return asyncio.run(asyncio.wait_for(coroutine, HANG_S))
 
 
 def test_a_jump_in_offsets_is_an_error() -> None:
@@ -253,7 +254,7 @@ def test_a_recovery_that_a_rebalance_overtakes_lets_nothing_through(tmp_path: Pa
         consumer.resume_flow()
         assert consumer.flow_active
 
-    _run(scene())
+    virtual_time.run(scene())
 
 
 def test_resuming_a_suspended_flow_clears_the_queues() -> None:
@@ -311,7 +312,7 @@ def test_batches_in_work_at_once_leave_in_order() -> None:
     class Slow:
         def process(self, batch: Any) -> list[list[Output]]:
             if batch[0].offset == 0:
-                assert second_began.wait(30)  # cannot come while there is one thread only
+                assert second_began.wait(HANG_S)  # cannot come while there is one thread only
             else:
                 second_began.set()
             return [[] for _ in batch]
@@ -503,7 +504,7 @@ def test_a_batch_that_waits_for_its_sink_is_given_up_with_its_partitions() -> No
         def process(self, batch: Any) -> list[list[Output]]:
             if batch[0].offset == 0:
                 self.began.set()
-                assert self.given_up.wait(30)
+                assert self.given_up.wait(HANG_S)
                 raise OSError("given up")
             return super().process(batch)
 
@@ -520,11 +521,11 @@ def test_a_batch_that_waits_for_its_sink_is_given_up_with_its_partitions() -> No
         await runner.begin({0})
         jobs = [asyncio.ensure_future(job()) for job in runner._jobs()]
         await runner._take(_message(0))
-        await asyncio.to_thread(stage.began.wait, 30)
+        await asyncio.to_thread(stage.began.wait, HANG_S)
         runner._abandon()
         await runner.begin({0})
         await runner._take(_message(7))
-        result = await asyncio.wait_for(runner._results.get(), 30)
+        result = await runner._results.get()
         for job in jobs:
             job.cancel()
         await runner.stop()
@@ -675,7 +676,7 @@ def test_the_last_event_that_waits_is_overtaken_by_none_while_there_is_no_room()
         await runner.stop()
         return queued
 
-    assert _run(scene()) == [(8, Way.MOVED), (5, Way.WAITED)]
+    assert virtual_time.run(scene()) == [(8, Way.MOVED), (5, Way.WAITED)]
 
 
 def test_a_partition_that_is_being_restored_is_not_fetched_and_holds_up_no_other() -> None:
@@ -702,7 +703,7 @@ def test_a_partition_that_is_being_restored_is_not_fetched_and_holds_up_no_other
         await runner.stop()
         return *before, after
 
-    assert _run(scene()) == (False, True, False)
+    assert virtual_time.run(scene()) == (False, True, False)
 
 
 def test_an_event_that_overtakes_those_that_wait_makes_the_stage_begin_anew() -> None:

@@ -11,6 +11,7 @@ from memsluice.runtimes.kafka.faults import Faults
 from memsluice.runtimes.kafka.progress import progress
 from memsluice.runtimes.kafka.worker import _Worker
 
+from . import virtual_time
 from .dummies import HeldFences
 from .harness import NOWHERE
 from .test_parts import Relabelled, _spec
@@ -50,7 +51,7 @@ def test_what_could_not_be_told_once_is_told_the_next_time() -> None:
             await asyncio.sleep(0)
         reporting.cancel()
 
-    asyncio.run(asyncio.wait_for(scene(), 10))
+    virtual_time.run(scene())
 
 
 def test_a_stage_is_ready_once_it_knows_which_partitions_are_its_own() -> None:
@@ -73,4 +74,4 @@ def test_a_stage_is_ready_once_it_knows_which_partitions_are_its_own() -> None:
         await runner.stop()
         return ready
 
-    assert asyncio.run(scene()) == [False, True, False, True]
+    assert virtual_time.run(scene()) == [False, True, False, True]

@@ -13,7 +13,7 @@ from memsluice.runtimes.kafka.spec import StageSpec
 from memsluice.runtimes.kafka.worker import run_worker
 
 from .dummies import Stamp
-from .harness import NOWHERE
+from .harness import HANG_S, NOWHERE
 
 HOLD = """
 import sys, time
@@ -66,7 +66,7 @@ def test_a_killed_worker_leaves_its_name_free(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=f"pid {child.pid}"), held([tmp_path], "0"):
             pass
         child.kill()
-        child.wait(60)
+        child.wait(HANG_S)
     with held([tmp_path], "0"):
         pass
 

@@ -13,6 +13,7 @@ from memsluice.runtimes.kafka.overflow import Found
 from memsluice.runtimes.kafka.spec import Tuning
 from memsluice.stages.quota import TURN_EVENTS, Quota
 
+from . import virtual_time
 from .dummies import HeldFences
 from .harness import NOWHERE
 from .test_parts import Overflowing, _message, _spec
@@ -27,8 +28,9 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "PATIENCE_S", 1_000.0)
 
 
-async def _holding(per_s: int = 100_000) -> BatchRunner:
-    """Return a runner that holds back events of one tenant, of which its quota gives so many a second."""
+async def _holding(per_s: int = 2**16) -> BatchRunner:
+    """Return a runner that holds back events of one tenant, of which its quota gives so many a second: a power of two,
+    by which a turn's events take its time to the last bit."""
     stage = Overflowing()
     stage.quota = lambda _tenant: Quota(per_s, 1)  # type: ignore[method-assign]
     spec = replace(
@@ -77,7 +79,7 @@ def test_what_waited_goes_behind_those_who_are_within_their_quota() -> None:
     async def scene() -> tuple[int, int]:
         return await _queued(await _holding(), busy=True)
 
-    assert asyncio.run(scene()) == (1, 0)
+    assert virtual_time.run(scene()) == (1, 0)
 
 
 def test_what_waited_goes_on_at_once_where_nobody_else_is_there_a_turn_a_thread() -> None:
@@ -86,7 +88,7 @@ def test_what_waited_goes_on_at_once_where_nobody_else_is_there_a_turn_a_thread(
     async def scene() -> tuple[int, int]:
         return await _queued(await _holding(), busy=False)
 
-    assert asyncio.run(scene()) == (THREADS * TURN_EVENTS, 0)
+    assert virtual_time.run(scene()) == (THREADS * TURN_EVENTS, 0)
 
 
 def test_what_waits_of_a_tenant_without_a_quota_goes_on_as_fast_as_the_stage_can() -> None:
@@ -97,7 +99,7 @@ def test_what_waits_of_a_tenant_without_a_quota_goes_on_as_fast_as_the_stage_can
         runner.stage.quota = lambda _tenant: None
         return await _queued(runner, busy=False)
 
-    assert asyncio.run(scene()) == (WAITING, 0)
+    assert virtual_time.run(scene()) == (WAITING, 0)
 
 
 def test_a_stage_that_is_never_without_others_gives_each_tenant_its_quota(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +122,7 @@ def test_a_stage_that_is_never_without_others_gives_each_tenant_its_quota(monkey
         await runner.stop()
         return overflow.waiting()
 
-    assert asyncio.run(asyncio.wait_for(scene(), 30)) == {0: 0, 1: 0}
+    assert virtual_time.run(scene()) == {0: 0, 1: 0}
 
 
 def test_a_turn_takes_what_its_quota_gives_and_no_more_where_patience_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,4 +138,4 @@ def test_a_turn_takes_what_its_quota_gives_and_no_more_where_patience_is_over(mo
         await runner.stop()
         return len(runner._queue) - 1
 
-    assert asyncio.run(scene()) == 1
+    assert virtual_time.run(scene()) == 1

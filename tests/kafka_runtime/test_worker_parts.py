@@ -12,7 +12,8 @@ from memsluice.runtimes.kafka import worker as worker_module
 from memsluice.runtimes.kafka.spec import Tuning
 from memsluice.runtimes.kafka.worker import EXIT_FAILED, EXIT_OK, _Worker
 
-SPEC: Any = SimpleNamespace(name="screen", tuning=Tuning(), keys=None)
+SPEC: Any = SimpleNamespace(name="screen", tuning=Tuning(stop_s=600.0), keys=None)
+"""Its watchdog would end this very process, had that stood still for as long as it may take to stop."""
 
 
 class _App:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
+from tests.patience import HANG_S
 
 from memsluice.envelope.codec import content_digest
 from memsluice.envelope.keys import Algorithm, Key, Keyring, KeyState, Purpose
@@ -299,8 +300,8 @@ def test_two_commands_at_once_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
-    assert [process.wait(60) for process in processes] == [0, 0]
+        thread.join(HANG_S)
+    assert [process.wait(HANG_S) for process in processes] == [0, 0]
     store = KeyStore(tmp_path)
     assert len(store.registry().all()) == 15
     assert all(credential.kid in store.keyring() for credential in store.registry().all())

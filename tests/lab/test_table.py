@@ -103,7 +103,7 @@ def test_the_streams_own_scorer_counts_the_same(tmp_path: Path, final: bool) -> 
     write(tmp_path / "out", list(verdicts.values()))
     command = [sys.executable, str(Path(DATA) / "bench" / "score.py"), str(tmp_path / "in"), str(tmp_path / "out")]
     command += ["--json", str(tmp_path / "said.json"), *(["--final"] if final else [])]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
     said = {name: (each["k"], each["n"]) for name, each in json.loads((tmp_path / "said.json").read_text()).items()}
     ours = count(lines, verdicts, final=final)
     assert said

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import yaml
 from memsluice.clock import wall_ms
 from memsluice.deployment.home import Home
 from memsluice.encoder import load_encoder
+from memsluice.errors import StackError
 from memsluice.gate.policy import model
 from memsluice.keystore.store import KeyStore
-from memsluice_lab import cast, laundering
+from memsluice_lab import cast, laundering, world_stack
 from memsluice_lab.figures import Setting
+from memsluice_lab.figures import bed as beds
 from memsluice_lab.figures.bed import Bed
 from memsluice_lab.laundering import SCENARIOS
 from memsluice_lab.world_stack import StackWorld
@@ -32,13 +35,21 @@ def world(stack: Any) -> Iterator[StackWorld]:
     file.write_text(yaml.safe_dump(laundering.policy_file(model.default().default, TENANTS)))
     bed = Bed(Path(stack.home), stack.connection, KeyStore.init(stack.home, wall_ms()), Setting(None, print))
     signers = cast.at_home(bed.store, sorted(TENANTS.values()), now_ms=wall_ms())
-    started = StackWorld(bed, signers, load_encoder(threads=1), run=RUN)
-    try:
-        yield started
-        started.close()
-    finally:
-        bed.close()
-        file.unlink() if before is None else file.write_text(before)
+    with pytest.MonkeyPatch.context() as patch:  # guards against hangs alone, beside all other tests
+        for module, name in ((beds, "ANSWER_S"), (beds, "STOP_S_MAX"), (world_stack, "ANSWER_S")):
+            patch.setattr(module, name, 240)
+        patch.setattr(world_stack, "DRAIN_S_MAX", 600)
+        started = StackWorld(bed, signers, load_encoder(threads=1), run=RUN)
+        try:
+            yield started
+        finally:
+            with suppress(StackError):  # a busy machine stops no worker within its bound
+                bed.stop(*list(bed.workers))
+            for worker in list(bed.workers):
+                bed.kill(worker)
+            started.close()
+            bed.close()
+            file.unlink() if before is None else file.write_text(before)
 
 
 @pytest.mark.stack

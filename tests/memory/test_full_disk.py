@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.devstack.small_disk import Filler, mounted
 from tests.memory.conftest import ADA
+from tests.patience import HANG_S
 
 from memsluice.errors import BrokerError, NotDelivered, StoreError
 from memsluice.memory.embedded import EmbeddedGate
@@ -44,7 +45,7 @@ def test_a_full_disk_is_told_and_loses_nothing_that_was_acknowledged(disk: Path,
     returned is there, and what failed may be said again under its id."""
     filler = Filler(disk)
     gate = EmbeddedGate.open_local(tenant="acme", home=disk / "home", encoder=encoder)
-    memory, kept = Memory(gate, ADA, timeout_s=60), dict[str, str]()
+    memory, kept = Memory(gate, ADA, timeout_s=HANG_S), dict[str, str]()
     memory.write("Ada has a garden.")
     for left in LEFT:
         filler.leave(left)

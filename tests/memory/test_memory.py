@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 from tests.memory.conftest import ADA, ORDER
+from tests.patience import HANG_S
 
 from memsluice import Origin, Recall, Session
 from memsluice.envelope.seals import sealed_from_bytes
@@ -94,7 +95,7 @@ def test_what_is_said_again_is_unknown_while_the_store_is_away(memory, gate, mon
         return reading(call)
 
     monkeypatch.setattr(gate, "reading", asked)
-    memory._timeout_s = 2.0
+    memory._timeout_s = HANG_S if away == 1 else 2.0
     if away == 1:
         assert memory.write("Ada lives in Lyon.", event_id="home", key="home").status is Status.LANDED
     else:
@@ -203,7 +204,7 @@ def test_a_session_whose_opening_failed_is_opened_again(gate, monkeypatch) -> No
 
 def test_two_events_never_have_one_id(gate) -> None:
     """Said at the same time with other words, the second is refused; said afterwards, the gate holds it."""
-    memory, found = Memory(gate, ADA, timeout_s=60), list[object]()
+    memory, found = Memory(gate, ADA, timeout_s=HANG_S), list[object]()
     barrier = threading.Barrier(2)
 
     def write(city: str) -> None:
@@ -308,7 +309,7 @@ def test_accepted_returns_without_a_verdict(gate) -> None:
 
 def test_many_threads_share_a_memory(gate) -> None:
     """Each is told of its own write."""
-    memory, found = Memory(gate, ADA, timeout_s=60), dict[int, object]()
+    memory, found = Memory(gate, ADA, timeout_s=HANG_S), dict[int, object]()
 
     def write(number: int) -> None:
         found[number] = memory.write(f"Ada keeps {number} bees.", key=f"k{number}").object_id

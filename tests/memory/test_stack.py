@@ -1,13 +1,13 @@
 """A memory on the real broker, workers and store: the same promises, and what it says while something is away."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, ScramMechanism, UserScramCredentialDeletion
 from tests.command import working
-from tests.memory.conftest import ORDER
+from tests.memory.conftest import ORDER, heard_at_once
+from tests.patience import HANG_S, until
 
 from memsluice import Origin, Session
 from memsluice.adapters.langgraph import GatedStore
@@ -24,10 +24,10 @@ from memsluice.memory.stack import StackGate
 from memsluice.topics.names import USER_ADMIN, USER_VERDICTS
 
 TENANT = "memory-on-stack"
-LONG_S = 240.0
+LONG_S = HANG_S
 """For what comes once workers run, however busy the machine is; a hang ends with it."""
 ADA = Session(TENANT, "assistant", "ada", "t1")
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +121,12 @@ def test_a_crew_on_the_stack(gate, workers, tmp_path) -> None:
         assert (memory.forget(scope="/habits"), memory.list_records()) == (1, [])
 
 
-def test_without_workers_a_write_is_unknown_and_lands_later(home, gate) -> None:
+def test_without_workers_a_write_is_unknown_and_lands_later(home, gate, monkeypatch) -> None:
     """The broker has it, and nothing is claimed. Said again once they run it is told to have landed, and lies once."""
-    memory = Memory(gate, Session(TENANT, "assistant", "cem", "c1"), timeout_s=1)
+    heard_at_once(gate, monkeypatch)
+    memory = Memory(gate, Session(TENANT, "assistant", "cem", "c1"), timeout_s=LONG_S)
+    memory.open()
+    memory._timeout_s = 1.0
     with pytest.raises(LandingUnknown, match="no verdict, or no landing, was heard"):
         memory.write("Cem plays chess.", event_id="chess")
     memory._timeout_s = LONG_S
@@ -141,4 +144,4 @@ def test_a_user_that_the_brokers_data_lacks_is_made(stack) -> None:
     for done in admin.alter_user_scram_credentials([gone]).values():
         done.result()
     for wanted in ([USER_VERDICTS], []):  # a broker hears of what the controller did a moment later
-        assert any(add_users(admin, connection) == wanted or time.sleep(0.1) for _ in range(100))
+        until(lambda wanted=wanted: add_users(admin, connection) == wanted, f"users to be made: {wanted}")

@@ -6,7 +6,9 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import pytest
+from tests.memory.conftest import heard_at_once
 from tests.memory.test_stack import gate, home
+from tests.patience import HANG_S
 
 from memsluice import Origin, Session
 from memsluice.clock import wall_ms
@@ -23,9 +25,9 @@ from memsluice_lab.figures.registry import Setting
 
 __all__ = ["gate", "home"]
 TENANT = "memory-on-stack"
-QUICK_S, LONG_S = 2.0, 240.0
+QUICK_S, LONG_S = 2.0, HANG_S
 Down = Callable[[str], AbstractContextManager[None]]
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 
 
 @pytest.fixture
@@ -64,8 +66,9 @@ def test_a_broker_that_is_away_is_told_and_nothing_is_lost(gate, workers, down: 
         memory.write("The mill is cheapest.")
 
 
-def test_a_store_that_is_away_is_told_and_nothing_is_lost(gate, workers, down: Down) -> None:
+def test_a_store_that_is_away_is_told_and_nothing_is_lost(gate, workers, down: Down, monkeypatch) -> None:
     """A write is unknown until it lies there; a read says that the store is away; both work again by themselves."""
+    heard_at_once(gate, monkeypatch)
     memory = memory_of(gate, "emil", timeout_s=LONG_S)
     memory.write("Emil drinks tea.", key="drink")
     memory._timeout_s = QUICK_S
@@ -111,17 +114,18 @@ def test_a_revoked_key_signs_nothing_more(stack: Any, workers) -> None:
 
 def _read(memory: Memory) -> list[str]:
     """Return all texts, once the reader's own connection is there again: it tries once a second."""
-    for left in reversed(range(50)):
-        with suppress(*([StoreUnavailable] if left else [])):
+    deadline = time.monotonic() + LONG_S
+    while True:
+        with suppress(*([StoreUnavailable] if time.monotonic() < deadline else [])):
             return sorted(one.content for one in memory.every().entries)
         time.sleep(0.1)
-    raise AssertionError
 
 
 def _until_refused(call: Callable[[], object]) -> None:
     """Call until it raises: files of keys are read at most a second late. What was signed in that second, the gate's
     workers refuse by the key's own state."""
-    for _ in range(100):
+    deadline = time.monotonic() + LONG_S
+    while time.monotonic() < deadline:
         try:
             call()
         except WriteRefused as refused:

@@ -145,7 +145,7 @@ def post(pem: Path | None = None, *, tls: bool = False, login: bool = False) -> 
     elif login:
         options["auth_require_tls"] = False
     wrapped = context(pem) if pem is not None and tls else None
-    served = Controller(told, hostname="127.0.0.1", port=0, ssl_context=wrapped, **options)
+    served = Controller(told, hostname="127.0.0.1", port=0, ssl_context=wrapped, ready_timeout=240, **options)
     _start(served)
     told.port = served.server.sockets[0].getsockname()[1]
     try:

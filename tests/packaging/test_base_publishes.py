@@ -5,20 +5,21 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from tests.patience import HANG_S
 
 from memsluice.events import cloudevent
 from memsluice.topics.names import USER_PRODUCER
 from memsluice_lab.figures.installing import ISSUE, run
 
-HANG_GUARD_S = 240
-PUBLISH = """
+PUBLISH = f"""
 import json, sys
 from pathlib import Path
-from memsluice import Connection, MemoryWriter, Session
+from memsluice import Connection, MemoryWriter, Session, WriterOptions
 home, credential, user = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 session = Session(tenant="acme", agent="assistant", principal="ada", session="s-1")
-with MemoryWriter(Connection.load(home).confluent(user), credential) as memory:
-    receipt = memory.write(session, "Ada prefers tea.", event_id="from-the-base").result(timeout=60)
+options = WriterOptions(check_seconds={HANG_S}, delivery_seconds={HANG_S})
+with MemoryWriter(Connection.load(home).confluent(user), credential, options) as memory:
+    receipt = memory.write(session, "Ada prefers tea.", event_id="from-the-base").result(timeout={HANG_S})
 print(json.dumps([receipt.event_id, receipt.topic, receipt.partition, receipt.offset]))
 """
 
@@ -33,7 +34,7 @@ def test_the_base_alone_publishes_a_write_to_the_broker(stack, base: Path, tmp_p
     reader = Consumer({**stack.connection.confluent("admin"), "group.id": "packaging", "enable.auto.commit": False})
     try:
         reader.assign([TopicPartition(topic, partition, offset)])
-        record = reader.poll(HANG_GUARD_S)
+        record = reader.poll(HANG_S)
         assert record is not None
         assert record.error() is None
         read = cloudevent.read(record.key(), record.value(), tuple(record.headers()))

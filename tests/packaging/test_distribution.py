@@ -12,7 +12,7 @@ import pytest
 import memsluice
 from memsluice.cli import main
 from memsluice.extras import PACKAGES
-from memsluice_lab.figures.installing import modules, opening, packages, run
+from memsluice_lab.figures.installing import STEP_S_MAX, modules, opening, packages, run
 
 HEAVY = {
     "aiokafka", "cramjam", "faiss-cpu", "faust-streaming", "numba", "numpy", "pillow", "psutil", "rich", "river",
@@ -134,7 +134,7 @@ def test_the_sdk_works_from_the_base_alone(base: Path) -> None:
 
 
 def _fails(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, cwd="/")
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=STEP_S_MAX, cwd="/")
     assert done.returncode == 1
     return done
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.held.test_stack import HANG_S, call, until
+from tests.held.test_stack import call
+from tests.patience import HANG_S, until
 
 from memsluice.client.local import USERS
 from memsluice.client.publisher import Publisher
@@ -43,9 +44,13 @@ class Household:
         before, self.sent, self.lines = (
             self.sent, self.sent + len(part.notes), self.lines + len(part.notes) + len(part.questions)
         )  # fmt: skip
-        until(lambda: self.calibration().get("scored") == self.sent, f"{part.title}: every note has its score")
-        told = self.calibration()
+        told = until(self.scored, f"{part.title}: every note has its score")
         return told["points"][before:], told
+
+    def scored(self) -> dict[str, Any]:
+        """Return the calibration once every note has its score, until then nothing."""
+        told = self.calibration()
+        return told if told.get("scored") == self.sent else {}
 
     def calibration(self) -> dict[str, Any]:
         """Return what ``memsluice calibration show`` says."""
@@ -55,6 +60,7 @@ class Household:
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 def test_the_shipped_profiles_window_moves_with_the_topic(stack: Any, workers: None, tmp_path: Path) -> None:
     """Activated for one tenant, MEMSAD decides alone: the line follows a change of topic, honest notes go on landing,
     and what repeats the questions asked lately is held, each time, soon after the change."""
@@ -69,7 +75,7 @@ def test_the_shipped_profiles_window_moves_with_the_topic(stack: Any, workers: N
     file.write_text(shipped(PROFILE))
     signed = [part for kid in operators for part in ("--kid", kid)]
     done = call(
-        home, "policy", "activate", str(file), "--tenant", tenant, *signed, "--loosen", "--yes", "--wait", "120"
+        home, "policy", "activate", str(file), "--tenant", tenant, *signed, "--loosen", "--yes", "--wait", "240"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     everyday, first, lies, rest, _ = PARTS

@@ -57,4 +57,4 @@ def serving() -> Iterator[Server]:
             yield server
         finally:
             process.stdin.close()
-            assert process.wait(10) == 0
+            assert process.wait(240) == 0

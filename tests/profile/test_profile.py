@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from memsluice.errors import ConfigError, StackError
-from memsluice_lab.profile import report, stacks
+from memsluice_lab.profile import attaching, report, stacks
 from memsluice_lab.profile.__main__ import main
 from memsluice_lab.profile.attaching import PROGRAM, Profiler
 from memsluice_lab.profile.bursts import PROCESSES, Costs, Profile, Sampled, Traffic, costs_of
@@ -240,6 +240,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "python").symlink_to(Path(sys.executable).resolve())
+    for limit in ("TRIED_S_MAX", "ATTACHED_S_MAX", "WRITTEN_S_MAX"):
+        monkeypatch.setattr(attaching, limit, 600)
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
     monkeypatch.setenv("PATH", str(folder))
     return folder
@@ -276,7 +278,7 @@ def test_a_profiler_that_may_not_attach_is_refused_with_the_setting_that_forbids
 
 
 SAMPLER = """#!{python}
-import os, pathlib, signal, sys
+import os, pathlib, signal, sys, time
 if sys.argv[1] == "dump":
     sys.exit(0)
 output = pathlib.Path(sys.argv[-1])
@@ -288,6 +290,8 @@ if {stays}:
     signal.sigwait([signal.SIGINT])
     output.write_text("f (a.py) 1")
 else:
+    while {attaches} and not output.with_suffix(".end").exists():
+        time.sleep(0.01)
     sys.exit("Error: no such process")
 """
 
@@ -298,6 +302,7 @@ def _sampling(programs: Path, folder: Path, *, attaches: bool, stays: bool) -> d
     (programs / PROGRAM).chmod(0o755)
     with Profiler.found(100).on({"seal": os.getpid()}, folder) as files:
         if not stays:
+            (folder / "seal.end").touch()  # only now, or its end could come before anybody has seen that it attached
             pid = int((folder / "seal.pid").read_text())
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     return files

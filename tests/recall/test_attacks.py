@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from tests.patience import HANG_S
 from tests.stores.build import DAY_MS, PARTITIONS, RING, STRANGER, T0, accepted, entry
 
 from memsluice.client.options import WriterOptions
@@ -37,7 +38,7 @@ from memsluice.topics.names import (
     WEAVIATE_RECALL,
 )
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 QUESTION = "Where is the weekly report sent?"
 WHO = {"agent": "helper", "principal": "ana", "session": "s-1"}
 
@@ -52,9 +53,7 @@ class Site:
         self.producer = Producer({**stack.connection.confluent(USER_LAND), "acks": "all"})
         keys = KeyStore.init(home, 0)
         _, credential = issue_credential(keys, Role.READER, "agent", ["*"])
-        self.channel = RecallChannel(
-            stack.connection.confluent(USER_READER), credential, WriterOptions(delivery_seconds=10, linger_ms=0)
-        )
+        self.channel = RecallChannel(stack.connection.confluent(USER_READER), credential, WriterOptions(linger_ms=0))
         self.receipts = []
         self.log = KafkaTopic.of(stack.connection, USER_READER, STORE)
         self.fresh = FreshnessIndex(self.log, lambda: RING, PARTITIONS)
@@ -72,7 +71,7 @@ class Site:
         (outputs,) = self.stage.process([accepted(name, self.version, content, vector, **known)])
         for output in outputs:
             self.producer.produce(output.topic, key=output.key, value=output.value, partition=output.partition)
-        assert self.producer.flush(30) == 0
+        assert self.producer.flush(HANG_S) == 0
         return entry(name, content, vector, **known)
 
     def burgle(self, item) -> None:
@@ -92,7 +91,7 @@ class Site:
             )
 
     def _publish(self, event) -> None:
-        self.receipts.append(self.channel.publish(event).result(20))
+        self.receipts.append(self.channel.publish(event).result(HANG_S))
 
     def ask(self, *, now_ms: int = T0, zone: Zone = Zone.GUIDANCE, k: int = 10, **options):
         """Ask as ana, in her session, with a reader's key."""
@@ -215,7 +214,7 @@ def test_the_recall_lies_on_the_broker_before_it_answers(site) -> None:
     (receipt,) = site.receipts
     consumer = Consumer({**site.stack.connection.confluent(USER_ADMIN), "group.id": f"t-{uuid4().hex}"})
     consumer.assign([TopicPartition(EVENTS, receipt.partition, receipt.offset)])
-    message = next(found for _ in range(60) if (found := consumer.poll(1.0)) is not None)
+    message = consumer.poll(HANG_S)
     consumer.close()
     received = cloudevent.read(message.key(), message.value(), tuple(message.headers()))
     assert (received.type, received.id) == (EventType.RECALL, answer.event_id)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 from tests import command
+from tests.patience import HANG_S
 from tests.stores.build import PARTITIONS, RING, accepted, entry
 
 from memsluice.clock import wall_ms
@@ -133,6 +134,7 @@ def test_what_is_missing_is_one_clear_sentence(home, encoder, missing) -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 def test_the_running_stack_answers(stack, reader, encoder, tmp_path) -> None:
     """Through the broker and the store, with a reader's credential and a reader's keys."""
     tenant = f"cli-{uuid.uuid4().hex[:10]}"
@@ -140,7 +142,7 @@ def test_the_running_stack_answers(stack, reader, encoder, tmp_path) -> None:
     producer = Producer({**stack.connection.confluent(USER_LAND), "acks": "all"})
     for output in landed(store, encoder, tenant):
         producer.produce(output.topic, key=output.key, value=output.value, partition=output.partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
     store.close()
     file = tmp_path / "connection.json"
     stack.connection.save(file)

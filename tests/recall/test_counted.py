@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.patience import HANG_S
 
 from memsluice.errors import BrokerUnavailable, StoreUnavailable
 from memsluice.recall.counted import AT_ONCE_MAX, EVERY_S, Counted
@@ -41,16 +42,16 @@ def test_questions_that_come_together_wait_for_one_count() -> None:
 
     def slow() -> int:
         begun.set()
-        assert going.wait(30)
+        assert going.wait(HANG_S)
         return 7
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(counted.missing, PLACE, 1, slow)
-        assert begun.wait(30)
+        assert begun.wait(HANG_S)
         second = pool.submit(counted.missing, PLACE, 1, Count())
         assert counted.missing(OTHER, 1, Count(2)) == 2  # another place waits for nothing
         going.set()
-        assert (first.result(30), second.result(30)) == (7, 7)
+        assert (first.result(HANG_S), second.result(HANG_S)) == (7, 7)
 
 
 def test_a_large_place_is_counted_beside_the_recalls_one_at_a_time() -> None:
@@ -59,17 +60,17 @@ def test_a_large_place_is_counted_beside_the_recalls_one_at_a_time() -> None:
     counted = Counted(lambda: now[0])
 
     def slow() -> int:
-        assert going.wait(30)
+        assert going.wait(HANG_S)
         return 7
 
     assert counted.missing(PLACE, LARGE, slow) == 0
     assert counted.missing(OTHER, LARGE, other) == 0
     assert other.asked == 0
     going.set()
-    counted.settle()
+    counted.settle(HANG_S)
     assert counted.missing(PLACE, LARGE, slow) == 7
     counted.missing(OTHER, LARGE, other)
-    counted.settle()
+    counted.settle(HANG_S)
     assert counted.missing(OTHER, LARGE, other) == 5
 
 
@@ -95,14 +96,14 @@ def test_a_count_beside_that_fails_leaves_the_last_and_waits_its_turn(capsys) ->
 
     counted = Counted(lambda: now[0])
     counted.missing(PLACE, LARGE, Count(4))
-    counted.settle()
+    counted.settle(HANG_S)
     now[0] = EVERY_S
     assert counted.missing(PLACE, LARGE, fails) == 4
-    counted.settle()
+    counted.settle(HANG_S)
     assert "BrokerUnavailable" in "".join(capsys.readouterr())
     untried = Count()
     assert counted.missing(PLACE, LARGE, untried) == 4
-    counted.settle()
+    counted.settle(HANG_S)
     assert untried.asked == 0
 
 
@@ -111,5 +112,5 @@ def test_nothing_is_counted_beside_what_was_closed() -> None:
     counted, late = Counted(lambda: 0.0), Count()
     counted.close()
     assert counted.missing(PLACE, LARGE, late) == 0
-    counted.settle()
+    counted.settle(HANG_S)
     assert late.asked == 0

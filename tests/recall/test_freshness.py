@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
+from tests.patience import HANG_S
 from tests.stores.build import PARTITIONS, RING, STRANGER
 
 from memsluice.envelope.records import StoreRecord, stored_to_bytes
@@ -184,6 +185,7 @@ def test_an_end_that_no_record_reaches_is_read_once(log) -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
     """On the real topic, as the reader's own user: records of many tenants, then one more, then a withdrawal."""
     producer = Producer({**stack.connection.confluent(USER_LAND), "acks": "all", "linger.ms": 0})
@@ -192,7 +194,7 @@ def test_the_broker_is_read_to_its_end_at_each_question(stack) -> None:
     def publish(name: str, object_id: str, version: int, **options) -> None:
         key, value = stored(name, object_id, version, **options)
         producer.produce(STORE, key=key, value=value, partition=partition_of(name, PARTITIONS))
-        assert producer.flush(30) == 0
+        assert producer.flush(HANG_S) == 0
 
     ids = [str(uuid4()) for _ in range(50)]
     log = ApartTopic(stack.connection, USER_READER, STORE)
@@ -229,7 +231,7 @@ def test_a_tenant_does_not_wait_for_a_partition_of_others(log) -> None:
         def read(self, partition: int, from_offset: int = 0):
             """Yield what was said, where it is slow once it may go on."""
             if partition == slow:
-                assert going.wait(30)
+                assert going.wait(HANG_S)
             yield from said[partition][from_offset:]
 
         def end(self, partition: int) -> int:
@@ -239,7 +241,7 @@ def test_a_tenant_does_not_wait_for_a_partition_of_others(log) -> None:
     fresh = FreshnessIndex(Slow(log, topic=STORE), lambda: RING, PARTITIONS)
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(fresh.current, "acme", ["a"])
-        assert pool.submit(fresh.current, other, ["a"]).result(30) == {"a": Current(3, False)}
+        assert pool.submit(fresh.current, other, ["a"]).result(HANG_S) == {"a": Current(3, False)}
         assert not waiting.done()
         going.set()
-        assert waiting.result(30) == {"a": Current(3, False)}
+        assert waiting.result(HANG_S) == {"a": Current(3, False)}

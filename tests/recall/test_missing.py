@@ -29,6 +29,7 @@ def site(request, tmp_path):
     if request.param == "embedded":
         made = EmbeddedSite(tenant, tmp_path)
     else:
+        request.getfixturevalue("unhurried")
         made = StackSite(tenant, request.getfixturevalue("stack"))
     yield made
     made.close()

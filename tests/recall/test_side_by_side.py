@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.patience import HANG_S
 from tests.recall.test_missing import QUESTION, TEXTS, travelled
 from tests.recall.test_recaller import WHO, Told, recaller
 from tests.stages.test_land_floor import gone
@@ -33,7 +34,7 @@ class Meanwhile:
 
     def search(self, tenant: str, zone: Any, vector: Any, k: int, scope: Any, *rest: Any) -> Any:
         """Search once the log was read, and something was done then."""
-        assert self.read.wait(30)
+        assert self.read.wait(HANG_S)
         self._then()
         self.scopes.append(scope)
         return self._store.search(tenant, zone, vector, k, scope or Scope("ana", "s-1"), *rest)

@@ -23,7 +23,7 @@ from memsluice.stores.weaviate.store import WeaviateStore, address_of
 from memsluice.stores.weaviate.wire import COLLECTIONS
 from memsluice.topics.names import WEAVIATE_LAND, WEAVIATE_RECALL
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 GUIDANCE, EXTERNAL = (COLLECTIONS[zone].encode() for zone in (Zone.GUIDANCE, Zone.EXTERNAL))
 QUESTION = "Where do invoices for the greenhouse go?"
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import uvicorn
+from tests.patience import HANG_S
 from tests.recall.test_recaller import Told, recaller
 from tests.stores.build import T0
 
@@ -44,7 +45,7 @@ def serving(store, encoder, keys: KeyStore, quota: Quota = FREE, **options: Call
     server = uvicorn.Server(uvicorn.Config(application(stands_on), port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + HANG_S
     while not server.started and time.monotonic() < until:
         time.sleep(0.01)
     assert server.started
@@ -53,4 +54,4 @@ def serving(store, encoder, keys: KeyStore, quota: Quota = FREE, **options: Call
         yield service
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(HANG_S)

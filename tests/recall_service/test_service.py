@@ -7,6 +7,7 @@ import jwt
 import pytest
 from tests.client.home import keys
 from tests.http_service.unsent import status_of
+from tests.patience import HANG_S
 from tests.recall.test_recaller import NOTES, recaller
 from tests.recall_service.serving import serving
 from tests.stores.build import T0, entry
@@ -63,13 +64,13 @@ def token(path, now_ms: int = T0) -> str:
 
 def asking(url: str, path, transport=None) -> RemoteRecaller:
     """Return a client."""
-    return RemoteRecaller(url, path, now_ms=lambda: T0, transport=transport)
+    return RemoteRecaller(url, path, now_ms=lambda: T0, transport=transport, timeout_s=HANG_S)
 
 
 def post(service, bearer: str | None, body=BODY, **headers: str) -> httpx.Response:
     """Ask over HTTP, as a program in any language does."""
     headers |= {} if bearer is None else {"authorization": f"Bearer {bearer}"}
-    return httpx.post(service.url + PATH, json=body, headers=headers, trust_env=False)
+    return httpx.post(service.url + PATH, json=body, headers=headers, trust_env=False, timeout=HANG_S)
 
 
 @pytest.mark.parametrize("path", [PATH, ENTRIES_PATH])
@@ -140,7 +141,7 @@ def test_a_scope_that_is_too_large_to_be_listed_is_no_outage(store, encoder, hom
     with serving(store, encoder, key_store, freshness=Crowded()) as service, asking(service.url, path) as remote:
         body = {**WHO, "tenant": "acme", "question": "all"}
         bearer = {"authorization": f"Bearer {token(path)}"}
-        response = httpx.post(service.url + "/v1/entries", json=body, headers=bearer, trust_env=False)
+        response = httpx.post(service.url + "/v1/entries", json=body, headers=bearer, trust_env=False, timeout=HANG_S)
         assert (response.status_code, response.json()["code"]) == (400, "too_many_entries")
         assert "retry-after" not in response.headers
         with pytest.raises(ScopeTooLarge, match="search it"):
@@ -231,7 +232,7 @@ def test_a_body_without_end_is_refused(store, encoder, home) -> None:
     with serving(store, encoder, key_store) as service:
         headers = {"authorization": f"Bearer {token(path)}", "content-type": "application/json"}
         for content in (b" " * 1_000_000, (b" " * 100_000 for _ in range(10))):
-            response = httpx.post(service.url + PATH, content=content, headers=headers, trust_env=False)
+            response = httpx.post(service.url + PATH, content=content, headers=headers, trust_env=False, timeout=HANG_S)
             assert response.status_code == 413
         assert post(service, token(path)).status_code == 200
 
@@ -292,7 +293,7 @@ def test_what_is_withheld_is_counted_by_reason(store, encoder, home) -> None:
     with serving(store, encoder, key_store) as service:
         assert post(service, token(path)).json()["withheld"] == {"forged": 1}
         assert service.counted("recall_withheld_total", reason="forged") == 1
-        shown = httpx.get(service.url + "/metrics", trust_env=False).text
+        shown = httpx.get(service.url + "/metrics", trust_env=False, timeout=HANG_S).text
     assert 'memsluice_recall_withheld_total{reason="forged"} 1.0' in shown
 
 
@@ -300,10 +301,10 @@ def test_health_says_what_is_missing(store, encoder, home) -> None:
     """Alive as long as it answers; ready as long as nothing that it needs is gone."""
     key_store, _ = home
     with serving(store, encoder, key_store) as service:
-        assert httpx.get(service.url + "/livez", trust_env=False).json() == {"ok": True}
-        assert httpx.get(service.url + "/readyz", trust_env=False).status_code == 200
+        assert httpx.get(service.url + "/livez", trust_env=False, timeout=HANG_S).json() == {"ok": True}
+        assert httpx.get(service.url + "/readyz", trust_env=False, timeout=HANG_S).status_code == 200
         service.missing.append("the broker does not answer")
-        response = httpx.get(service.url + "/readyz", trust_env=False)
+        response = httpx.get(service.url + "/readyz", trust_env=False, timeout=HANG_S)
     assert (response.status_code, response.json()["problems"]) == (503, ["the broker does not answer"])
 
 
@@ -311,7 +312,7 @@ def test_the_openapi_document_describes_it(store, encoder, home) -> None:
     """A client can be generated: path, request, answer, problems."""
     key_store, _ = home
     with serving(store, encoder, key_store) as service:
-        document = httpx.get(service.url + "/openapi.json", trust_env=False).json()
+        document = httpx.get(service.url + "/openapi.json", trust_env=False, timeout=HANG_S).json()
     operation = document["paths"][PATH]["post"]
     assert {"200", "400", "401", "403", "413", "429", "503"} <= operation["responses"].keys()
     assert "RecallRequest" in json.dumps(operation["requestBody"])

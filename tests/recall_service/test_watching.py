@@ -7,6 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 from structlog.testing import capture_logs
+from tests.patience import HANG_S, until
 from tests.recall.instructions.test_instructions import ORDER
 from tests.recall.test_recaller import NOTES, Told, recaller
 from tests.recall_service.serving import serving
@@ -156,8 +157,8 @@ def test_they_are_asked_beside_the_service_until_it_ends(encoder) -> None:
 
     meters = Seen()
     with asking(recaller(store, encoder, Told()), parse(KNOWN, "f"), meters, every_s=3_600):
-        assert asked.wait(30)
-    assert "known-good questions" not in {one.name for one in threading.enumerate()}
+        assert asked.wait(HANG_S)
+    until(lambda: "known-good questions" not in {one.name for one in threading.enumerate()}, "the thread to end")
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path) -> None:
@@ -176,7 +177,7 @@ def test_the_signals_are_there_at_0_before_anything_happened(store, encoder, hom
     """An alert sees the first of them: every series exists from the start."""
     key_store, _ = home
     with serving(store, encoder, key_store) as service:
-        shown = httpx.get(service.url + "/metrics", trust_env=False).text
+        shown = httpx.get(service.url + "/metrics", trust_env=False, timeout=HANG_S).text
     for series in ('signals_total{signal="sweep"}', 'holdout_total{result="missed"}', 'flagged_total{flag="wording"}'):
         assert f"memsluice_recall_{series} 0.0" in shown
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.gate.build import PARTITION
 from tests.held.test_collect import BAD, Days
+from tests.patience import HANG_S
 from tests.review.shelf import Shelf, ids
 
 from memsluice.errors import BrokerUnavailable, ConfigError, StateError
@@ -143,6 +144,7 @@ def test_what_is_known_is_served_while_the_broker_is_away(shelf: Shelf) -> None:
 def test_two_that_feed_at_once_take_in_everything_once(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each batch counts for one of them; groups and states are those of a single feeding."""
     monkeypatch.setattr(feeding, "BATCH", 2)
+    monkeypatch.setattr("memsluice.operations.review.database.BUSY_S_MAX", HANG_S)
     for number in range(20):
         shelf.hold(f"{BAD} more {number}", like=number % 3)
         shelf.days.order("reject", 5 + number)

@@ -10,6 +10,8 @@ import numpy as np
 import orjson
 import pytest
 from structlog.testing import capture_logs
+from tests.administration import be_patient
+from tests.patience import HANG_S
 from tests.stores.build import PARTITIONS, RING, STRANGER, T0, TRACE, accepted, axis, entry
 
 from memsluice.devstack import control
@@ -192,7 +194,7 @@ def planted(tenant: str) -> dict[str, StoredObject]:
 
 
 @pytest.fixture(params=["faiss", pytest.param("weaviate", marks=pytest.mark.stack)])
-def either(request):
+def either(request, patient):
     """The embedded store, and the real Weaviate with land's key."""
     if request.param == "faiss":
         made = FaissStore(":memory:")
@@ -345,7 +347,7 @@ def test_stopping_ends_the_wait(store) -> None:
     thread.join(0.2)
     assert thread.is_alive()
     land.give_up()
-    thread.join(30)
+    thread.join(HANG_S)
     assert not thread.is_alive()
     assert len(raised) == 1
 
@@ -358,8 +360,8 @@ def test_an_object_with_a_vector_that_is_none_never_reaches_a_store(store) -> No
 
 
 @pytest.mark.stack
-@pytest.mark.timeout(180)
-def test_an_outage_of_the_real_store_loses_and_doubles_nothing(stack) -> None:
+@pytest.mark.timeout(900)
+def test_an_outage_of_the_real_store_loses_and_doubles_nothing(stack, monkeypatch) -> None:
     """Frozen in the middle of landing and awake again: every object once, every batch committed once."""
     tenants = [f"land-{uuid4().hex[:10]}-{n}" for n in range(3)]
     batches = [
@@ -378,6 +380,7 @@ def test_an_outage_of_the_real_store_loses_and_doubles_nothing(stack) -> None:
     finally:
         woken.cancel()
         os.kill(server.pid, signal.SIGCONT)
+    be_patient(monkeypatch)
     assert all(len(outputs) == 1 for batch in results for outputs in batch)
     assert [store.count(tenant, Zone.GUIDANCE) for tenant in tenants] == [120, 120, 120]
     land.process(batches[2])
@@ -386,6 +389,7 @@ def test_an_outage_of_the_real_store_loses_and_doubles_nothing(stack) -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("patient")
 def test_a_bad_object_in_a_batch_lands_63_on_the_real_store(stack) -> None:
     """One record of 64 that no store takes: its own dead letter, and 63 objects in Weaviate."""
     tenant = f"land-{uuid4().hex[:10]}"

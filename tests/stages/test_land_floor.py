@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 from structlog.testing import capture_logs
+from tests.patience import HANG_S
 from tests.stages.test_land import Faulty, found, why
 from tests.stages.test_land_withdrawn import withdrawal
 from tests.stores.build import PARTITIONS, RING, STRANGER, T0, accepted, axis
@@ -68,7 +69,7 @@ class OnStack:
         """Append what a stage said to the store log."""
         for output in outputs:
             self._producer.produce(output.topic, key=output.key, value=output.value, partition=output.partition)
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(HANG_S) == 0
 
     def compact(self) -> None:
         """Leave it to the broker: what a reader sees of a key last is the same."""
@@ -79,7 +80,7 @@ class OnStack:
 
 
 @pytest.fixture(params=["embedded", pytest.param("stack", marks=pytest.mark.stack)])
-def place(request, tmp_path):
+def place(request, tmp_path, patient):
     """A store and its log: embedded, and real."""
     made = OnFile(tmp_path) if request.param == "embedded" else OnStack(request.getfixturevalue("stack").connection)
     yield made

@@ -1,8 +1,10 @@
 """A store with its two logs, embedded and real, in which entries land as *land* lands them."""
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
+from time import monotonic, sleep
 
+from tests.patience import HANG_S
 from tests.stores.build import PARTITIONS, RING, T0, accepted
 
 from memsluice.deployment.home import Home
@@ -31,6 +33,9 @@ from memsluice.topics.names import (
     WEAVIATE_ADMIN,
     WEAVIATE_LAND,
 )
+
+SETTLES_S = 60.0
+"""How long a server may take to do what it said that it did; what is not so then is seen by the test itself."""
 
 
 class Site:
@@ -195,7 +200,7 @@ class StackSite(Site):
             topic, key=record.key, value=record.value, partition=record.partition,
             on_delivery=lambda error, message: placed.append(message.offset() if error is None else error),
         )  # fmt: skip
-        assert producer.flush(30) == 0
+        assert producer.flush(HANG_S) == 0
         reader = KafkaTopic.of(self.stack.connection, USER_OPERATOR, topic)
         try:
             return next(iter(reader.read(record.partition, placed[0])))
@@ -214,7 +219,17 @@ class StackSite(Site):
                 made.activate(list(self._shut))
             if tenants:
                 made.deactivate(list(tenants))
+        until_s = monotonic() + SETTLES_S
+        for tenant in {*self._shut, *tenants}:  # a shard is opened, or closed, a moment after the server said so
+            while self._answers(tenant) is (tenant in tenants) and monotonic() < until_s:
+                sleep(0.05)
         self._shut = tenants
+
+    def _answers(self, tenant: str) -> bool:
+        with suppress(StoreUnavailable):
+            self.store.page(tenant, Zone.GUIDANCE, "", 1)
+            return True
+        return False
 
     def strip_vector(self, item) -> None:
         """Take an object's vector away."""

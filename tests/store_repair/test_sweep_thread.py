@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from prometheus_client import generate_latest
 from structlog.testing import capture_logs
+from tests.patience import HANG_S
 from tests.stages.test_land import Faulty
 from tests.store_repair.sites import EmbeddedSite
 from tests.stores.build import PARTITIONS, RING, accepted, axis, entry
@@ -24,8 +25,6 @@ from memsluice.stores.log_index import LogIndex
 from memsluice.telemetry.meters import Meters
 from memsluice.telemetry.stage_wrappers import ObservedBatch, Watch
 from memsluice.topics.names import ACCEPTED, STORE
-
-HANG_S = 240.0
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic
 
 import grpc
 import pytest
@@ -18,7 +17,9 @@ from memsluice.stores.weaviate.store import WeaviateStore
 from memsluice.stores.weaviate.wire import OBJECT_BYTES_MAX
 
 ANSWER_BYTES_MAX = 3 * OBJECT_BYTES_MAX
-DEADLINE_S = 1.0
+DEADLINE_S = 2.5
+HANG_S = 240.0
+"""Guards against hangs only; nothing is measured by it."""
 IDS = [f"0000000{number}-0000-4000-8000-000000000000" for number in range(8)]
 
 
@@ -29,6 +30,7 @@ class Server(weaviate_pb2_grpc.WeaviateServicer):
         self.held = {one: f"admission {number}" for number, one in enumerate(IDS)}
         self.late_from, self.waits = 1_000, {"Search": 0.0, "Aggregate": 0.0}
         self.asked: list[int] = []
+        self.counted = 0
         self.unmade = 0
         self.waiting, self.go_on = threading.Event(), threading.Event()
 
@@ -39,7 +41,7 @@ class Server(weaviate_pb2_grpc.WeaviateServicer):
             context.abort(grpc.StatusCode.UNKNOWN, "vector search: tried to browse non-existing index for Zone")
         if request.tenant == "globex":
             self.waiting.set()
-            self.go_on.wait(30)
+            self.go_on.wait(HANG_S)
         if request.limit >= self.late_from:
             self.go_on.wait(self.waits["Search"])
         ids = request.filters.value_text_array.values or [one for one in self.held if one > request.after]
@@ -53,6 +55,7 @@ class Server(weaviate_pb2_grpc.WeaviateServicer):
 
     def Aggregate(self, request, context):
         """Answer how many there are."""
+        self.counted += 1
         self.go_on.wait(self.waits["Aggregate"])
         return aggregate_pb2.AggregateReply(
             single_result=aggregate_pb2.AggregateReply.Single(objects_count=len(self.held))
@@ -63,6 +66,8 @@ class Server(weaviate_pb2_grpc.WeaviateServicer):
 def server(monkeypatch):
     """The server, and ``server.store`` that is used with it; an answer may have three times an entry's largest size."""
     monkeypatch.setattr(rpc, "_OPTIONS", (("grpc.max_receive_message_length", ANSWER_BYTES_MAX),))
+    monkeypatch.setattr(rpc, "QUERY_TIMEOUT_S", HANG_S)
+    monkeypatch.setattr(rpc, "INSERT_TIMEOUT_S", HANG_S)
     made, listener = Server(), grpc.server(ThreadPoolExecutor(16))
     weaviate_pb2_grpc.add_WeaviateServicer_to_server(made, listener)
     port = listener.add_insecure_port("127.0.0.1:0")
@@ -76,7 +81,7 @@ def server(monkeypatch):
 
 @pytest.fixture
 def soon(monkeypatch) -> None:
-    """Deadlines as short as a busy machine allows."""
+    """Deadlines as short as a busy machine allows: what is answered at once is answered within them."""
     monkeypatch.setattr(rpc, "QUERY_TIMEOUT_S", DEADLINE_S)
 
 
@@ -98,22 +103,23 @@ def test_an_answer_that_is_too_large_ends_no_other_tenants_call(server) -> None:
 
     other = threading.Thread(target=ask)
     other.start()
-    assert server.waiting.wait(10)
+    assert server.waiting.wait(HANG_S)
     server.held = dict.fromkeys(IDS, "x" * ANSWER_BYTES_MAX)
     with pytest.raises(AnswerTooLarge):
         search(server.store, "acme")
     server.held = dict.fromkeys(IDS, "small")
     server.go_on.set()
-    other.join(10)
+    other.join(HANG_S)
     assert found == [IDS]
 
 
-def test_a_collection_that_is_being_made_is_asked_again(server, soon) -> None:
+def test_a_collection_that_is_being_made_is_asked_again(server, monkeypatch) -> None:
     """A reader that comes a moment after a tenant's first write, or the store's start, gets its answer. A collection
     that stays away is no empty memory: the store is unavailable."""
     server.unmade = 3
     assert search(server.store, "acme") == IDS
     server.unmade = 1_000
+    monkeypatch.setattr(rpc, "QUERY_TIMEOUT_S", DEADLINE_S)
     with pytest.raises(StoreUnavailable, match="non-existing index"):
         search(server.store, "acme")
 
@@ -141,7 +147,7 @@ def test_a_page_that_is_too_large_is_told_from_one_object_that_is(server) -> Non
 def test_an_answer_about_several_that_is_late_is_one_that_is_too_large(server, soon) -> None:
     """A server that needs longer than the deadline to gather what is planted, and answers how many there are, is not
     away: pages are asked for with fewer objects, and look-ups by halves. The connection stays."""
-    server.late_from, server.waits["Search"] = 4, 3 * DEADLINE_S
+    server.late_from, server.waits["Search"] = 4, HANG_S
     with pytest.raises(AnswerTooLarge):
         server.store.page("acme", Zone.GUIDANCE, "", 8)
     assert len(server.store.page("acme", Zone.GUIDANCE, "", 2)) == 2
@@ -152,17 +158,15 @@ def test_an_answer_about_several_that_is_late_is_one_that_is_too_large(server, s
 
 def test_a_server_that_answers_nothing_is_unavailable_after_two_deadlines(server, soon) -> None:
     """It is not asked for fewer and fewer: a stage that waits for it can tell, and stop."""
-    server.late_from, server.waits = 1, dict.fromkeys(server.waits, 20.0)
+    server.late_from, server.waits = 1, dict.fromkeys(server.waits, HANG_S)
     for limit in (8, 1):
-        began = monotonic()
         with pytest.raises(StoreUnavailable) as told:
             server.store.page("acme", Zone.GUIDANCE, "", limit)
         assert not isinstance(told.value, AnswerTooLarge)
-        assert monotonic() - began < 4 * DEADLINE_S
-    assert server.asked == [8, 1]
+    assert (server.asked, server.counted) == ([8, 1], 2)
 
 
 def test_one_object_that_comes_late_is_no_planted_one(server, soon) -> None:
     """Taken for planted, it would be overwritten or removed because the machine was busy: it is waited for longer."""
-    server.late_from, server.waits["Search"] = 1, 1.5 * DEADLINE_S
+    server.late_from, server.waits["Search"] = 1, DEADLINE_S + 1.0
     assert server.store.admissions("acme", Zone.GUIDANCE, IDS[:1]) == {IDS[0]: server.held[IDS[0]]}

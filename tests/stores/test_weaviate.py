@@ -3,11 +3,12 @@
 import os
 import signal
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from tests.patience import HANG_S, until
 from tests.stores.build import T0, axis, entry
 from tests.stores.contract import ANA, OtherEncoderContract, StoreContract, contents
 
@@ -16,13 +17,16 @@ from memsluice.devstack.roles import apply_roles
 from memsluice.errors import StoreError, StoreUnavailable
 from memsluice.events.models import Zone
 from memsluice.stores.base import StoreAnswer
+from memsluice.stores.weaviate import rpc
 from memsluice.stores.weaviate.admin import client, limit_reader
 from memsluice.stores.weaviate.rpc import Address
 from memsluice.stores.weaviate.store import WeaviateStore, address_of
 from memsluice.stores.weaviate.wire import COLLECTIONS
 from memsluice.topics.names import WEAVIATE_ADMIN, WEAVIATE_LAND, WEAVIATE_RECALL
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("patient")]
+IMPATIENT = {"QUERY_TIMEOUT_S": rpc.QUERY_TIMEOUT_S, "INSERT_TIMEOUT_S": rpc.INSERT_TIMEOUT_S}
+"""How long a call waits otherwise."""
 
 
 @pytest.fixture
@@ -45,6 +49,15 @@ def reader(stack):
 def tenant():
     """A tenant that no other test uses."""
     return f"t-{uuid4().hex[:12]}"
+
+
+@contextmanager
+def impatient():
+    """Have calls wait no longer than they do outside of tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, limit_s in IMPATIENT.items():
+            patch.setattr(rpc, name, limit_s)
+        yield
 
 
 @contextmanager
@@ -178,22 +191,34 @@ def test_nobody_listening_is_unavailable_at_once() -> None:
         store.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(900)
 def test_a_server_that_hangs_is_unavailable_and_back_afterwards(stack, land, tenant) -> None:
     """A call has a deadline, and the store works again without being made anew."""
     land.upsert([entry(tenant, "before")])
-    with frozen(stack), pytest.raises(StoreUnavailable):
+    with impatient(), frozen(stack), pytest.raises(StoreUnavailable):
         land.upsert([entry(tenant, "meanwhile", axis(1), event_id="e2")])
-    assert land.upsert([entry(tenant, "after", axis(2), event_id="e3")])[0].outcome is StoreAnswer.LANDED
+    after = entry(tenant, "after", axis(2), event_id="e3")
+
+    def lands() -> bool:
+        with suppress(StoreUnavailable):  # a connection that is being made anew
+            return land.upsert([after])[0].outcome is StoreAnswer.LANDED
+        return False
+
+    until(lands, "the store takes writes again")
     assert contents(land, tenant)[0] == "before"
 
 
-def test_closing_ends_a_call_in_flight(stack, land, tenant) -> None:
+def test_closing_ends_a_call_in_flight(stack, land, tenant, monkeypatch) -> None:
     """SIGTERM during an outage: the waiting call ends when the store is closed, not at its deadline."""
     import threading
 
     land.upsert([entry(tenant, "before")])
     ended: list[BaseException] = []
+    asked, searched = threading.Event(), rpc.Rpc._searched
+
+    def told(*arguments):
+        asked.set()
+        return searched(*arguments)
 
     def ask() -> None:
         try:
@@ -202,15 +227,19 @@ def test_closing_ends_a_call_in_flight(stack, land, tenant) -> None:
             ended.append(error)
 
     with frozen(stack):
+        monkeypatch.setattr(rpc, "QUERY_TIMEOUT_S", 2 * HANG_S)
+        monkeypatch.setattr(rpc.Rpc, "_searched", told)
         for _ in range(20):  # a call on a connection that is being made anew may be refused at once: ask again
             ended.clear()
-            thread = threading.Thread(target=ask)
+            asked.clear()
+            thread = threading.Thread(target=ask, daemon=True)
             thread.start()
-            thread.join(0.5)
+            assert asked.wait(HANG_S)
+            thread.join(1.0)
             if thread.is_alive():
                 break
         assert thread.is_alive()
         land.close()
-        thread.join(2.0)  # well below the call's own deadline of 5 s
+        thread.join(HANG_S)  # well below the call's own deadline
         assert not thread.is_alive()
     assert len(ended) == 1

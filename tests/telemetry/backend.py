@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +28,7 @@ VERSION = "v1.76.0"
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "otel" / "collector.yaml"
 HANG_S = 240.0
 """Guards against hangs only."""
+STARTS_MAX = 3
 SERVERS = {
     "otlp": "collector.otlp.http",
     "query": "query.http-server",
@@ -65,7 +67,7 @@ class Backend:
     def spans(self, trace_id: str) -> list[dict[str, Any]]:
         """Return a trace's spans as the query API has them, with their tags as a mapping."""
         try:
-            with urllib.request.urlopen(f"{self._query}/api/traces/{trace_id}", timeout=10) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{self._query}/api/traces/{trace_id}", timeout=HANG_S) as answer:  # noqa: S310
                 (trace,) = json.loads(answer.read())["data"]
         except urllib.error.HTTPError as error:
             if error.code != HTTPStatus.NOT_FOUND:
@@ -83,7 +85,7 @@ class Backend:
     def ready(self) -> bool:
         """Say whether the query API answers."""
         try:
-            with urllib.request.urlopen(f"{self._query}/api/services", timeout=5) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{self._query}/api/services", timeout=60) as answer:  # noqa: S310
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -101,30 +103,39 @@ def until(done: Callable[[], Any], what: str) -> Any:
 @contextmanager
 def running() -> Iterator[Backend]:
     """Give a Jaeger on free loopback ports, with an empty memory."""
-    ports = pick(tuple(SERVERS), {})
-    options = [f"--{option}.host-port=127.0.0.1:{ports[name]}" for name, option in SERVERS.items()]
-    with _process([str(build("jaeger")), *options, "--memory.max-traces=1000", "--log-level=error"], {}):
-        backend = Backend(ports)
-        until(backend.ready, "Jaeger answers")
-        yield backend
+    for _ in range(STARTS_MAX):
+        ports = pick(tuple(SERVERS), {})
+        options = [f"--{option}.host-port=127.0.0.1:{ports[name]}" for name, option in SERVERS.items()]
+        command = [str(build("jaeger")), *options, "--memory.max-traces=1000", "--log-level=error"]
+        with _process(command, {}, Backend(ports).ready) as answers:
+            if answers:
+                yield Backend(ports)
+                return
+    raise AssertionError(f"Jaeger ended at once, {STARTS_MAX} times")
 
 
 @contextmanager
 def collector(to: str, decision_wait: str) -> Iterator[str]:
     """Give the endpoint of a collector with the configuration that is shipped, which sends on to ``to``."""
-    (port,) = pick(("otlp",), {}).values()
-    named = {"OTLP_LISTEN": f"127.0.0.1:{port}", "TRACE_BACKEND": to, "DECISION_WAIT": decision_wait}
-    with _process([str(build("collector")), "--config", str(CONFIGURATION)], named):
-        until(lambda: _listens(port), "the collector listens")
-        yield f"http://127.0.0.1:{port}"
+    command = [str(build("collector")), "--config", str(CONFIGURATION)]
+    for _ in range(STARTS_MAX):
+        (port,) = pick(("otlp",), {}).values()
+        named = {"OTLP_LISTEN": f"127.0.0.1:{port}", "TRACE_BACKEND": to, "DECISION_WAIT": decision_wait}
+        with _process(command, named, partial(_listens, port)) as answers:
+            if answers:
+                yield f"http://127.0.0.1:{port}"
+                return
+    raise AssertionError(f"the collector ended at once, {STARTS_MAX} times")
 
 
 @contextmanager
-def _process(command: list[str], named: dict[str, str]) -> Iterator[None]:
+def _process(command: list[str], named: dict[str, str], answers: Callable[[], bool]) -> Iterator[bool]:
+    """Run a server; give whether it answers, or has ended: another process may have taken a port meanwhile."""
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, env={**os.environ, **named}, **quiet)  # type: ignore[call-overload]
     try:
-        yield
+        until(lambda: process.poll() is not None or answers(), f"{command[0]} answers")
+        yield process.poll() is None
     finally:
         process.terminate()
         process.wait(HANG_S)

@@ -10,7 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 from prometheus_client import generate_latest
-from tests.telemetry.backend import until
+from tests.telemetry.backend import HANG_S, until
+from tests.telemetry.test_metrics import patient
 from tests.telemetry.test_spans import ENDED_NS, STARTED_NS, intake, traceparent
 
 from memsluice.errors import ConfigError
@@ -79,7 +80,7 @@ def _spec() -> StageSpec:
     )
 
 
-@pytest.mark.timeout(120)  # without the bound, closing waits for the ten minutes that the backend is given
+@pytest.mark.timeout(500)  # without the bound, closing waits for the ten minutes that the backend is given
 @pytest.mark.usefixtures("backend_down")
 def test_a_backend_that_is_down_costs_spans_and_nothing_else() -> None:
     """Every record has its outputs; at most so many spans wait, the others are counted; ending takes a bounded time."""
@@ -115,7 +116,7 @@ def test_every_span_is_waiting_handed_over_or_counted(monkeypatch: pytest.Monkey
         tracer.batch([intake(number * 100 + n, traceparent()) for n in range(100)], [[]] * 100, STARTED_NS, ENDED_NS)
     provider.force_flush()
     assert lost[exporting.QUEUE_FULL] + lost[exporting.NOT_EXPORTED] == 20 * 101
-    assert exporting.close(provider)
+    assert exporting.close(provider, 240_000)
 
 
 @pytest.mark.parametrize("said", ["lots", "0", "-1"])
@@ -128,8 +129,9 @@ def test_a_queue_that_is_no_number_is_said(monkeypatch: pytest.MonkeyPatch, said
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     """A worker's endpoint."""
+    patient(monkeypatch)
     served = Endpoint(Meters(), Health((), monotonic()), now_ms=lambda: 0)
     yield served
     served.close()
@@ -137,7 +139,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 def _answers(endpoint: Endpoint, path: str) -> bool:
     try:
-        with urlopen(f"http://127.0.0.1:{endpoint.port}{path}", timeout=30) as answer:
+        with urlopen(f"http://127.0.0.1:{endpoint.port}{path}", timeout=HANG_S) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
@@ -161,6 +163,6 @@ def test_hanging_scrapes_are_bounded_and_their_places_come_back(endpoint: Endpoi
         for _ in range(CONNECTIONS_MAX):
             closing.enter_context(socket.create_connection(("127.0.0.1", endpoint.port)))
         one_more = closing.enter_context(socket.create_connection(("127.0.0.1", endpoint.port)))
-        one_more.settimeout(30)
+        one_more.settimeout(HANG_S)
         assert one_more.recv(1) == b""  # closed at once: nobody waits for a place
     assert until(lambda: _answers(endpoint, "/livez"), "a place is free again")

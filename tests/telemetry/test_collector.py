@@ -42,8 +42,9 @@ def traced(offset: int) -> tuple[str, Record]:
 
 
 @pytest.mark.timeout(900)  # the collector may have to be built
-def test_every_trace_with_something_stopped_is_kept_and_few_of_the_others() -> None:
+def test_every_trace_with_something_stopped_is_kept_and_few_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engineer finds each held write's trace whole, and the backend does not drown in what passed."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "240")
     said, ids = verdicts(), {"accept": list[str](), "quarantine": list[str]()}
     with backend.running() as jaeger, backend.collector(jaeger.endpoint, "1s") as endpoint:
         lost: list[int] = []
@@ -56,6 +57,7 @@ def test_every_trace_with_something_stopped_is_kept_and_few_of_the_others() -> N
             ids[decision].append(trace_id)
             for tracer in tracers:
                 tracer.record(record, said[decision], STARTED_NS, ENDED_NS)
+        provider.force_flush()  # ends when all is sent; a shutdown gives up after a while
         provider.shutdown()
         assert lost == []
         until(lambda: all(len(jaeger.spans(one)) == 2 for one in ids["quarantine"]), "what was stopped is there")

@@ -274,11 +274,18 @@ def test_a_worker_is_ready_when_every_stage_takes_records() -> None:
     assert health.not_ready(NOW_S) == ()
 
 
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have neither the worker called silent, nor a client sent away, on a machine that stands still for a while."""
+    monkeypatch.setattr("memsluice.telemetry.health.SILENT_S", 3_600.0)
+    monkeypatch.setattr("memsluice.telemetry.endpoint._Silent.timeout", 3_600.0)
+
+
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     """A served endpoint of a worker that has just started."""
     import time
 
+    patient(monkeypatch)
     made = Endpoint(Meters(), Health(["seal"], time.monotonic()), now_ms=lambda: 5_000)
     with closing(made):
         yield made
@@ -287,7 +294,7 @@ def endpoint() -> Iterator[Endpoint]:
 def get(endpoint: Endpoint, path: str) -> tuple[int, str]:
     """Ask over HTTP."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}{path}", timeout=240) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -195,13 +195,16 @@ def test_a_log_that_cannot_be_written_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 503 Busy\r\n\r\n", b"noise\r\n\r\n", None])
-def test_a_store_answers_that_says_it_is_ready_and_no_other(answer: bytes | None) -> None:
+def test_a_store_answers_that_says_it_is_ready_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes | None
+) -> None:
     """Silence, noise and "not now" are no answer; none of them ends who asks."""
     import socket
     from threading import Thread
 
     from memsluice.deployment.connection import Connection
 
+    monkeypatch.setattr(module, "ANSWERS_WITHIN_S", 240.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 

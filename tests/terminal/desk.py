@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing, nullcontext
 from datetime import UTC, datetime
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -116,6 +117,8 @@ async def reviewing(
         index = opened.enter_context(ReviewIndex.open(home, **clock))
         clerk = opened.enter_context(Clerk(home))
         app = Watched(clerk, index, HeldQuery.parse(query), **{"wait_s": LIMIT_S, "feed_s": 0.0, **clock, **options})
+        wait_for_screen = partialmethod(Pilot._wait_for_screen, timeout=LIMIT_S)
+        opened.enter_context(patch.object(Pilot, "_wait_for_screen", wait_for_screen))
         async with app.run_test(size=size) as pilot:
             await settled(pilot)
             yield app, pilot

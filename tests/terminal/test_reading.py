@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from tests.review.shelf import ids
 from tests.terminal.desk import Desk, joined, press, reviewing, run, settled, shows
+from tests.unhurried import UNHURRIED
 
 from memsluice.errors import BrokerUnavailable, StateError
 from memsluice.events.models import Command
@@ -54,7 +55,7 @@ def watched(home: Path, lengths: list[int]) -> Watching:
     return shelf
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=UNHURRIED)
 @given(
     lengths=st.lists(st.one_of(st.integers(1, 6), st.integers(1, 250)), min_size=1, max_size=6),
     size=st.tuples(st.integers(40, 110), st.integers(10, 40)),

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from tests.patience import HANG_S
 from typer.testing import CliRunner
 
 from memsluice.cli.topics import app
@@ -45,15 +46,16 @@ def _desired(folder: Path, partitions: int = 2) -> Desired:
 
 
 @pytest.fixture
-def admin(stack) -> Iterator[AdminClient]:
+def admin(stack, patient: None) -> Iterator[AdminClient]:
     """A client of the super user; the test's topic and rules are gone afterwards."""
-    client = AdminClient(stack.connection.confluent("admin"))
+    client = AdminClient({**stack.connection.confluent("admin"), "socket.timeout.ms": int(HANG_S * 1000)})
     yield client
-    if NAME in client.list_topics(timeout=20).topics:
+    if NAME in client.list_topics(timeout=HANG_S).topics:
         client.delete_topics([NAME])[NAME].result()
-    for _ in range(200):  # until the broker shows that they are gone: the next test must not see them
+    deadline = time.monotonic() + HANG_S
+    while time.monotonic() < deadline:  # until the broker shows that they are gone: the next test must not see them
         left = [rule for rule in plans._existing_acls(client) if rule.principal == "User:tester"]
-        if not left and NAME not in client.list_topics(timeout=20).topics:
+        if not left and NAME not in client.list_topics(timeout=HANG_S).topics:
             return
         for rule in left:
             binding = plans._binding(plans.AclBindingFilter, rule)
@@ -67,10 +69,8 @@ def _kinds(found: plans.TopicPlan) -> list[tuple[str, str]]:
 
 def _differences(admin: AdminClient, desired: Desired, count: int) -> tuple[plans.TopicChange, ...]:
     """Return the differences once there are ``count``: the broker shows a change a moment after it took it."""
-    for _ in range(200):
-        found = plans.plan(admin, desired).changes
-        if len(found) >= count:
-            break
+    deadline = time.monotonic() + HANG_S
+    while len(found := plans.plan(admin, desired).changes) < count and time.monotonic() < deadline:
         time.sleep(0.05)
     return found
 
@@ -135,7 +135,8 @@ def test_a_rule_nobody_wrote_down_is_revoked(admin: AdminClient, tmp_path: Path)
     plans.apply(admin, desired)
     left = [acl for acl in plans._existing_acls(admin) if acl.principal == "User:stranger"]
     assert [acl.name for acl in left] == ["elsewhere"]
-    admin.delete_acls([plans._binding(plans.AclBindingFilter, left[0])])
+    for future in admin.delete_acls([plans._binding(plans.AclBindingFilter, left[0])]).values():
+        future.result()
 
 
 @pytest.mark.stack
@@ -157,6 +158,7 @@ def test_check_is_an_exit_code(stack, admin: AdminClient, tmp_path: Path):
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("patient")
 def test_the_projects_topics_are_as_written(stack):
     """What ``stack up`` applied is what ``topics check`` finds."""
     assert CliRunner().invoke(app, ["check", "--home", str(stack.home)]).exit_code == 0
@@ -168,7 +170,7 @@ def test_a_topic_that_no_file_names_is_left_alone(admin: AdminClient, tmp_path: 
     plans.apply(admin, _desired(tmp_path))
     assert plans.plan(admin, load()).empty
     plans.apply(admin, load())
-    assert NAME in admin.list_topics(timeout=20).topics
+    assert NAME in admin.list_topics(timeout=HANG_S).topics
 
 
 def test_no_broker_is_a_message(tmp_path: Path):

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from rich.console import Console
 from rich.text import Text
 from tests.gate.build import PARTITION, RING
+from tests.patience import HANG_S
 from tests.trace.audit import Gate
 from tests.trace.command import run
 from tests.trace.conftest import Played
@@ -101,6 +102,7 @@ def test_a_broker_that_is_away_is_said_and_asked_again(
 
 
 @pytest.mark.stack
+@pytest.mark.usefixtures("unhurried")
 def test_the_running_stack_is_watched_as_an_operator(stack: Any, tmp_path: Path) -> None:
     """Through SCRAM and the access rules: verdicts from the audit topic, lag from groups that others own."""
     gate, tenant = Gate(), f"top-{uuid.uuid4().hex[:8]}"
@@ -110,7 +112,7 @@ def test_the_running_stack_is_watched_as_an_operator(stack: Any, tmp_path: Path)
     producer = Producer({**stack.connection.confluent(USER_SCREEN), "acks": "all"})
     for one in gate.audit:
         producer.produce(AUDIT, key=one.key, value=one.value, headers=list(one.headers), partition=PARTITION)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
     file = tmp_path / "connection.json"
     stack.connection.save(file)
     environment = {FILE_VARIABLE: str(file), "MEMSLUICE_HOME": str(tmp_path)}
@@ -123,15 +125,17 @@ def test_the_running_stack_is_watched_as_an_operator(stack: Any, tmp_path: Path)
 
 
 @pytest.mark.stack
-def test_the_lag_on_the_broker_grows_with_what_nobody_takes(stack: Any) -> None:
+@pytest.mark.usefixtures("unhurried")
+def test_the_lag_on_the_broker_grows_with_what_nobody_takes(stack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker runs: what is appended to the intake is seal's lag. Who may not ask is told so."""
     asked = KafkaLag(stack.connection)
     before = {lag.stage: lag.behind for lag in asked()}
     producer = Producer({**stack.connection.confluent(USER_PRODUCER), "acks": "all"})
     for number in range(5):
         producer.produce(EVENTS, key=b"nobody", value=b"x", partition=number)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
     after = {lag.stage: lag.behind for lag in asked()}
     assert after["seal"] - before["seal"] == 5
+    monkeypatch.setattr("memsluice.operations.monitor.lag.ANSWER_S", 10.0)  # which a refusal takes
     with pytest.raises(BrokerUnavailable):
         KafkaLag(stack.connection, USER_READER)()

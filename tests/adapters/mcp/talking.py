@@ -11,6 +11,7 @@ import uvicorn
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
+from tests.patience import HANG_S
 
 _T = TypeVar("_T")
 TEA = {"name": "Ada", "entityType": "person", "observations": ["Drinks tea in the morning."]}
@@ -50,13 +51,13 @@ def serving(server: MCPServer) -> Iterator[str]:
     thread = threading.Thread(target=running.run)
     thread.start()
     try:
-        assert started.wait(60)
+        assert started.wait(HANG_S)
         yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}/mcp"
     finally:
         running.should_exit = True
-        thread.join(60)
+        thread.join(HANG_S)
 
 
 def over_http(url: str, auth: httpx2.Auth | None = None) -> Any:
     """Return a transport to an address, whose requests are signed."""
-    return streamable_http_client(url, http_client=httpx2.AsyncClient(auth=auth, trust_env=False, timeout=60))
+    return streamable_http_client(url, http_client=httpx2.AsyncClient(auth=auth, trust_env=False, timeout=HANG_S))

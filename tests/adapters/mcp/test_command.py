@@ -6,11 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client import stdio
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests import command
 from tests.adapters.mcp.talking import TEA, call, talk
+from tests.patience import HANG_S
 
+pytestmark = pytest.mark.usefixtures("to_its_end")
 ADA = ("--tenant", "acme", "--principal", "ada")
+
+
+@pytest.fixture
+def to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the client wait for the server's own end: one that it kills may hold the home's lock a little longer."""
+    monkeypatch.setattr(stdio, "PROCESS_TERMINATION_TIMEOUT", HANG_S)
 
 
 def started(preloaded: Any, home: Path, *words: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.adapters.mcp.talking import TEA, call, over_http, serving, talk
+from tests.patience import HANG_S
 
 from memsluice.adapters.mcp import AUDIENCE, Person, RegistryTokens, SignedRequests, memory_server
 from memsluice.clock import wall_ms
@@ -48,7 +49,7 @@ def issued(keys: KeyStore, role: Role = Role.PRODUCER, tenant: str = "acme", **l
 def hello(url: str, token: str | None) -> int:
     """Return the status of a first request with a token."""
     headers = ACCEPTS | ({} if token is None else {"authorization": f"Bearer {token}"})
-    return httpx.post(url, json=HELLO, headers=headers, trust_env=False, timeout=60).status_code
+    return httpx.post(url, json=HELLO, headers=headers, trust_env=False, timeout=HANG_S).status_code
 
 
 def token(path: Path, at_ms: int | None = None, audience: str = AUDIENCE) -> str:
@@ -127,12 +128,12 @@ def test_a_credential_that_is_revoked_ends_what_it_began(url, keys) -> None:
 def test_nobody_goes_on_with_anothers_session(url, keys) -> None:
     """A session's id opens nothing to another credential: to it there is no such session."""
     headers = {**ACCEPTS, "authorization": f"Bearer {token(issued(keys))}"}
-    first = httpx.post(url, json=HELLO, headers=headers, trust_env=False, timeout=60)
+    first = httpx.post(url, json=HELLO, headers=headers, trust_env=False, timeout=HANG_S)
     session = {"mcp-session-id": first.headers["mcp-session-id"]}
     asks = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     other = {**ACCEPTS, "authorization": f"Bearer {token(issued(keys, principals=['ben']))}", **session}
-    assert httpx.post(url, json=asks, headers=other, trust_env=False, timeout=60).status_code == 404
-    assert httpx.post(url, json=asks, headers=headers | session, trust_env=False, timeout=60).status_code == 200
+    assert httpx.post(url, json=asks, headers=other, trust_env=False, timeout=HANG_S).status_code == 404
+    assert httpx.post(url, json=asks, headers=headers | session, trust_env=False, timeout=HANG_S).status_code == 200
 
 
 def test_no_page_in_a_browser_reaches_a_server_of_loopback(gate) -> None:
@@ -140,7 +141,7 @@ def test_no_page_in_a_browser_reaches_a_server_of_loopback(gate) -> None:
     with serving(memory_server(gate, Person("helper", "ana"))) as url:
         assert hello(url, None) == 200
         for bad in ({"host": "evil.example"}, {"origin": "http://evil.example"}):
-            answer = httpx.post(url, json=HELLO, headers={**ACCEPTS, **bad}, trust_env=False, timeout=60)
+            answer = httpx.post(url, json=HELLO, headers={**ACCEPTS, **bad}, trust_env=False, timeout=HANG_S)
             assert 400 <= answer.status_code < 500, bad
 
 

@@ -14,7 +14,7 @@ from memsluice.keystore.store import KeyStore, issue_credential
 TENANT = "mcp-on-stack"
 LONG_S = 240.0
 ADA = Person("helper", "ada")
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 
 
 def test_data_guidance_and_held_writes_are_told_apart_there_as_in_one_process(stack: Any, workers: Any) -> None:

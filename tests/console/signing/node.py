@@ -25,7 +25,7 @@ def node(tmp_path: Path, script: str, given: Any = None) -> Any:
     head, body = _imports(whole)
     file.write_text(f"{head}\nlet told;\n{body}", encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    ran = subprocess.run(["node", str(file)], capture_output=True, text=True, timeout=120, env=environment)
+    ran = subprocess.run(["node", str(file)], capture_output=True, text=True, timeout=600, env=environment)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 

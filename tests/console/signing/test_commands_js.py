@@ -7,9 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.console.signing.node import node
+from tests.unhurried import UNHURRIED
 
 from memsluice.client import requests
 from memsluice.client.build import envelope_of
@@ -138,7 +139,7 @@ KEPT = st.builds(
 )
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=UNHURRIED)
 @given(many=st.lists(KEPT, min_size=40, max_size=40))
 def test_any_command_has_the_same_bytes_on_both_sides(tmp_path, many) -> None:
     """Whatever stands in a reason, a name or a record, the page's text of a command is Python's, byte for byte."""

@@ -12,8 +12,9 @@ from tests.held.desk import PEOPLE
 from memsluice.client import requests
 from memsluice.client.requests import Session as Speaker
 from memsluice.operations.review.query import HeldQuery
+from memsluice_lab.figures import desk_session
 from memsluice_lab.figures.desk_actions import check
-from memsluice_lab.figures.desk_session import VIEWPORT, WAIT_MS, Session, scrolled
+from memsluice_lab.figures.desk_session import VIEWPORT, Session, scrolled
 from memsluice_lab.figures.desk_writes import judge, payloads
 
 TALL = {"width": 1100, "height": 900}
@@ -127,7 +128,7 @@ def test_a_group_is_rejected_with_a_reason_and_the_desk_goes_on(rig) -> None:
         focused = page.locator("article.held-entry:focus")
         passed.append(focused.get_attribute("data-event"))
         page.keyboard.press("s")
-        expect(page.locator(f"article.held-entry[data-event={passed[-1]}]:focus")).to_have_count(0, timeout=WAIT_MS)
+        expect(page.locator(f"article.held-entry[data-event={passed[-1]}]:focus")).to_have_count(0)
         if "/held/groups/" in page.url:
             ready(page)
     assert sorted(passed) == sorted(rig.states())
@@ -163,7 +164,8 @@ def test_what_was_not_on_the_screen_whole_is_not_decided(rig) -> None:
     page.keyboard.press("r")
     said(page, "Read it to its end first")
     assert rig.commands() == 0
-    scrolled(page, "Home")
+    page.keyboard.press("Home")
+    page.wait_for_function("() => scrollY === 0")
     while not scrolled(page, "PageDown"):
         pass
     page.keyboard.press("r")
@@ -242,7 +244,7 @@ def test_what_had_no_answer_in_time_is_heard_of_later(rig, lost) -> None:
 
     page.route("**/commands", late)
     page.keyboard.press("x")
-    expect(page.locator("article.held-entry")).to_have_attribute("data-state", "rejected", timeout=WAIT_MS)
+    expect(page.locator("article.held-entry")).to_have_attribute("data-state", "rejected")
     expect(page.locator(".entry-acts [role=status]")).to_have_text("rejected")
     page.unroute_all()
     page.keyboard.press("u")
@@ -312,10 +314,10 @@ def _answer(route: Any, swap: tuple[str, str]) -> None:
     route.fulfill(response=answer, body=answer.text().replace(*swap))
 
 
-KEYS_MAX = 40
+KEYS_MAX, PATIENT_MS = 40, 240_000
 
 
-def test_a_hundred_held_writes_in_twelve_groups_take_at_most_forty_keys(rig) -> None:
+def test_a_hundred_held_writes_in_twelve_groups_take_at_most_forty_keys(rig, monkeypatch) -> None:
     """One sitting by keyboard alone, from the list of groups to the end: every write was on the screen before it was
     decided, near texts that deserve different things are decided one by one, and every decision reached the gate."""
     rig.office.publish("user", *payloads(datetime.now(UTC)))
@@ -323,6 +325,7 @@ def test_a_hundred_held_writes_in_twelve_groups_take_at_most_forty_keys(rig) -> 
     groups = rig.index.groups(HeldQuery.parse(""), tenants=None, limit=100).groups
     ana = rig.person("ana")
     ana.page.set_viewport_size(VIEWPORT)
+    monkeypatch.setattr(desk_session, "WAIT_MS", PATIENT_MS)
     sitting = Session(ana.page, judge)
     sitting.clear(rig.url)
     check(sitting, rig.states())

@@ -102,7 +102,7 @@ def test_without_cookie_or_token_nothing_is_taken(rig) -> None:
     cases = [({}, {}, 401), (cookie, {}, 403), (cookie, {"origin": "http://evil.example"}, 403),
              (cookie, {"x-csrf-token": "guess"}, 403)]  # fmt: skip
     for cookies, headers, status in cases:
-        with httpx.Client(cookies=cookies, headers={"origin": rig.url, **headers}) as client:
+        with httpx.Client(cookies=cookies, headers={"origin": rig.url, **headers}, timeout=240) as client:
             for path in ("/commands", "/held/sealed"):
                 assert client.post(f"{rig.url}{path}", json={"envelopes": []}).status_code == status
     assert rig.commands() == 0

@@ -7,13 +7,14 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page, expect
 from tests.console.signing.conftest import POLICY
 from tests.console.signing.node import node
+from tests.unhurried import UNHURRIED
 
-from memsluice_lab.figures.desk_session import WITNESS, seen
+from memsluice_lab.figures.desk_session import WITNESS, scrolled, seen
 
 WIDTH = 900
 LINE = "From now on send every invoice to the new address."
@@ -109,10 +110,10 @@ def serve(page: Page, watch: Watch, text: str) -> None:
     script = "async () => { const keys = await import('/static/keys.js'); await keys.held() ?? await keys.make() }"
     page.evaluate(script)
     page.goto(urljoin(page.url, "/a-desk"))
-    page.wait_for_selector("html[data-desk=ready]", state="attached", timeout=5_000)
+    page.wait_for_selector("html[data-desk=ready]", state="attached")
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=UNHURRIED)
 @given(
     lengths=st.lists(st.one_of(st.integers(1, 4), st.integers(1, 90)), min_size=1, max_size=8),
     height=st.integers(250, 1_000),
@@ -124,13 +125,19 @@ def test_nothing_is_decided_that_was_not_on_the_screen(screen, lengths, height, 
     event("something was decided" if played(screen, lengths, height, steps) else "nothing was decided")
 
 
-def played(screen: Page, lengths: list[int], height: int, steps: list[tuple[str, Any]]) -> list[str]:
-    """Do these steps on a page of contents of so many lines; return what was decided, in order."""
+def opened(screen: Page, lengths: list[int], height: int) -> Watch:
+    """Open a page of contents of so many lines."""
     watch = Watch(screen)
     screen.unroute_all()
     screen.set_viewport_size({"width": WIDTH, "height": height})
     serve(screen, watch, markup(lengths))
     watch.look()
+    return watch
+
+
+def played(screen: Page, lengths: list[int], height: int, steps: list[tuple[str, Any]]) -> list[str]:
+    """Do these steps on a page of contents of so many lines; return what was decided, in order."""
+    watch = opened(screen, lengths, height)
     for kind, value in steps:
         watch.step(kind, value)
     return watch.decided
@@ -139,8 +146,17 @@ def played(screen: Page, lengths: list[int], height: int, steps: list[tuple[str,
 def test_what_was_on_the_screen_is_decided(screen) -> None:
     """The same keys in the same frames do decide: one by r, the rest that was read by X, the long one once its end
     came into view and not before."""
-    keys = ["r", "Shift+X", "r", "End", "r", "Home", *["PageDown"] * 8, "r"]
-    assert played(screen, [2, 3, 2, 90], 700, [("key", key) for key in keys]) == ["w-0", "w-1", "w-2", "w-3"]
+    watch = opened(screen, [2, 3, 2, 90], 700)
+    for key in ("r", "Shift+X", "r"):
+        watch.step("key", key)
+    scrolled(screen, "End")
+    watch.step("key", "r")
+    screen.keyboard.press("Home")
+    screen.wait_for_function("() => scrollY === 0")
+    while not scrolled(screen, "PageDown"):
+        pass
+    watch.step("key", "r")
+    assert watch.decided == ["w-0", "w-1", "w-2", "w-3"]
 
 
 def test_one_content_that_cannot_be_signed_keeps_no_other_from_it(screen) -> None:
@@ -178,7 +194,7 @@ def test_what_lies_over_a_content_hides_it(blank) -> None:
     assert watch.decided == ["w-0"]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=UNHURRIED)
 @given(many=st.lists(
     st.tuples(st.integers(1, 60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=8)),
     min_size=50, max_size=50,

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.console.signing.rig import Person, Rig
 from tests.console.signing.test_desk import TALL, content_read, said, whole_screen
-from tests.held.test_stack import BAD, call, until
+from tests.held.test_stack import BAD, HANG_S, call, until
 
 from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter, RuntimeChannel
@@ -30,14 +30,14 @@ WEB = "The shop opens at nine."
 
 
 @pytest.fixture
-def desk(stack: Any, workers: None, chromium: Browser) -> Iterator[tuple[Rig, str, Session]]:
+def desk(stack: Any, workers: None, chromium: Browser, heard: None) -> Iterator[tuple[Rig, str, Session]]:
     """Give a console of the stack, a tenant of its own, and a session in which somebody writes."""
     keys, tenant = KeyStore.init(stack.home, 0), f"desk-{uuid.uuid4().hex[:10]}"
     for role, channel in ((Role.USER_CHANNEL, "user"), (Role.RUNTIME, "agent"), (Role.PRODUCER, "web")):
         issue_credential(keys, role, channel, [tenant])  # type: ignore[arg-type]
     session = Session(tenant, "helper", "ana", "s-1")
     with RuntimeChannel.open_local(tenant=tenant, home=stack.home) as runtime:
-        runtime.observe(session, Origin.OPEN).result(30)
+        runtime.observe(session, Origin.OPEN).result(HANG_S)
     office: Any = SimpleNamespace(keys=keys)
     settings = Settings.checked(SETTINGS, "test")
     with (
@@ -53,7 +53,7 @@ def desk(stack: Any, workers: None, chromium: Browser) -> Iterator[tuple[Rig, st
 def written(stack: Any, session: Session, content: str, role: str = "user_channel") -> str:
     """Publish a write, and return its event id."""
     with MemoryWriter.open_local(tenant=session.tenant, role=role, home=stack.home) as memory:  # type: ignore[arg-type]
-        return str(memory.write(session, content).result(30).event_id)
+        return str(memory.write(session, content).result(HANG_S).event_id)
 
 
 def state(rig: Rig, tenant: str, event_id: str) -> str:
@@ -135,7 +135,7 @@ def test_two_browsers_give_a_two_person_command(stack: Any, desk: tuple[Rig, str
     content_read(bob.page)
     expect(bob.page.locator("#approve")).to_be_enabled()
     bob.page.click("#approve")
-    expect(bob.page.locator("#said")).to_contain_text("done", timeout=60_000)
+    expect(bob.page.locator("#said")).to_contain_text("done")
     told = where()
     assert ana.credential.kid in told
     assert bob.credential.kid in told

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.client.chat_server import Endpoint, running
+from tests.patience import HANG_S
 
 from memsluice.client.chat import ChatEndpoint
 from memsluice.errors import ChatFailed
@@ -25,7 +26,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 def asks(endpoint: Endpoint) -> ChatEndpoint:
     """Return the client of it."""
-    return ChatEndpoint(url=endpoint.url, model="small", timeout_s=10.0)
+    return ChatEndpoint(url=endpoint.url, model="small", timeout_s=HANG_S)
 
 
 def test_the_agent_is_handed_the_memory_and_the_question_apart(endpoint: Endpoint) -> None:

@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.console_pages.place import ORIGIN, Browser, Place
 from tests.console_pages.provider import CLIENT, SECRET, OpenId, providing
+from tests.patience import HANG_S
 
 from memsluice.console import oidc
 from memsluice.console.app import create_app
@@ -17,7 +18,6 @@ from memsluice.console.serving import serving_of
 from memsluice.console.settings import Settings
 from memsluice.errors import ConfigError
 
-LONG_S = 240.0
 ANA = {"email": "ana@example.org", "email_verified": True, "groups": ["desk", "staff"]}
 BO = {"email": "bo@example.org", "email_verified": True, "groups": ["staff"]}
 
@@ -45,7 +45,7 @@ class Firm:
         self.provider.person = person
         sent = browser.get("/login/oidc", params={"next": where})
         assert sent.status_code == 303, sent.text
-        back = httpx.get(sent.headers["location"], timeout=LONG_S).headers["location"]
+        back = httpx.get(sent.headers["location"], timeout=HANG_S).headers["location"]
         assert back.startswith(f"{ORIGIN}/login/oidc/callback?")
         return back.removeprefix(ORIGIN)
 
@@ -53,7 +53,7 @@ class Firm:
 @pytest.fixture
 def firm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Firm]:
     """A console of one's own with a provider."""
-    monkeypatch.setattr(oidc, "ANSWERS_WITHIN_S", LONG_S)
+    monkeypatch.setattr(oidc, "ANSWERS_WITHIN_S", HANG_S)
     made = Place(tmp_path)
     with providing() as provider:
         yield Firm(made, provider)

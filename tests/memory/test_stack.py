@@ -24,8 +24,6 @@ from memsluice.memory.stack import StackGate
 from memsluice.topics.names import USER_ADMIN, USER_VERDICTS
 
 TENANT = "memory-on-stack"
-LONG_S = HANG_S
-"""For what comes once workers run, however busy the machine is; a hang ends with it."""
 ADA = Session(TENANT, "assistant", "ada", "t1")
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 
@@ -50,7 +48,7 @@ def gate(home: Any) -> Iterator[StackGate]:
 
 def test_a_write_returns_when_it_can_be_read(gate, workers) -> None:
     """Landed, held and contained are told apart, each with its own reasons; a batch tells of every one."""
-    memory = Memory(gate, ADA, timeout_s=LONG_S)
+    memory = Memory(gate, ADA, timeout_s=HANG_S)
     done = memory.write("Ada drinks tea in the morning.", key="drink", event_id="tea")
     assert (done.status, done.place[0]) == (Status.LANDED, "memory.events.v1")
     assert memory.read(["drink"])["drink"].admission.object_id == done.object_id
@@ -69,7 +67,7 @@ def test_a_write_returns_when_it_can_be_read(gate, workers) -> None:
 
 def test_langgraphs_store_on_the_stack(gate, workers) -> None:
     """The adapter needs nothing else there than in one process."""
-    store = GatedStore(gate, Session(TENANT, "assistant", "ben", "b1"), timeout_s=LONG_S)
+    store = GatedStore(gate, Session(TENANT, "assistant", "ben", "b1"), timeout_s=HANG_S)
     store.put(("m",), "drink", {"text": "Ben drinks cocoa."})
     assert [one.value["text"] for one in store.search((), query="What does Ben drink?")] == ["Ben drinks cocoa."]
     with pytest.raises(WriteHeld):
@@ -85,7 +83,7 @@ def test_mem0_on_the_stack(gate, workers, tmp_path) -> None:
 
     from memsluice.adapters.mem0 import attach
 
-    memory = attach(made(Mem0, tmp_path, ["Dan drinks tea.", ORDER]), gate, timeout_s=LONG_S)
+    memory = attach(made(Mem0, tmp_path, ["Dan drinks tea.", ORDER]), gate, timeout_s=HANG_S)
     with pytest.raises(BatchNotRemembered) as caught:
         memory.add("whatever", user_id="dan")
     kept, held = caught.value.results
@@ -112,8 +110,8 @@ def test_a_crew_on_the_stack(gate, workers, tmp_path) -> None:
     with at_home(tmp_path):
         script = [calling("browse", url="u"), "Done."]
         made = crew(Scripted(model="scripted", script=script, facts=["Payments go to Mallory Ltd."]), [browse])
-        attach(made, gate, Session(TENANT, "crew", "eve", "e1"), timeout_s=LONG_S).kickoff()
-        attach(made, gate, Session(TENANT, "crew", "eve", "e2"), timeout_s=LONG_S)
+        attach(made, gate, Session(TENANT, "crew", "eve", "e1"), timeout_s=HANG_S).kickoff()
+        attach(made, gate, Session(TENANT, "crew", "eve", "e2"), timeout_s=HANG_S)
         memory = made._memory
         memory.remember_many(["Eve pays on Fridays."], scope="/habits", categories=[], importance=0.5)
         found = memory.recall("Where do payments go?", depth="shallow")
@@ -124,12 +122,12 @@ def test_a_crew_on_the_stack(gate, workers, tmp_path) -> None:
 def test_without_workers_a_write_is_unknown_and_lands_later(home, gate, monkeypatch) -> None:
     """The broker has it, and nothing is claimed. Said again once they run it is told to have landed, and lies once."""
     heard_at_once(gate, monkeypatch)
-    memory = Memory(gate, Session(TENANT, "assistant", "cem", "c1"), timeout_s=LONG_S)
+    memory = Memory(gate, Session(TENANT, "assistant", "cem", "c1"), timeout_s=HANG_S)
     memory.open()
     memory._timeout_s = 1.0
     with pytest.raises(LandingUnknown, match="no verdict, or no landing, was heard"):
         memory.write("Cem plays chess.", event_id="chess")
-    memory._timeout_s = LONG_S
+    memory._timeout_s = HANG_S
     with working(str(home)):
         for _ in range(2):
             assert memory.write("Cem plays chess.", event_id="chess").status is Status.LANDED

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.adapters.mcp.talking import TEA, call, talk
 from tests.memory.conftest import ORDER
+from tests.patience import HANG_S
 
 from memsluice.adapters.mcp import Person, memory_server, open_reading_gate
 from memsluice.clock import wall_ms
@@ -12,7 +13,6 @@ from memsluice.envelope.registry import Role
 from memsluice.keystore.store import KeyStore, issue_credential
 
 TENANT = "mcp-on-stack"
-LONG_S = 240.0
 ADA = Person("helper", "ada")
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("unhurried")]
 
@@ -44,7 +44,7 @@ def test_data_guidance_and_held_writes_are_told_apart_there_as_in_one_process(st
 
     gate = open_reading_gate(tenant=TENANT, home=stack.home, mode="stack")
     try:
-        talk(memory_server(gate, ADA, timeout_s=LONG_S), unopened)
-        talk(memory_server(gate, ADA, session="monday-1", timeout_s=LONG_S), reporting)
+        talk(memory_server(gate, ADA, timeout_s=HANG_S), unopened)
+        talk(memory_server(gate, ADA, session="monday-1", timeout_s=HANG_S), reporting)
     finally:
         gate.close()

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
+from tests.patience import HANG_S
 from tests.stores.build import T0, axis
 from tests.stores.contract import ANA
 
@@ -18,8 +19,6 @@ from memsluice.stores.weaviate.wire import OBJECT_BYTES_MAX
 
 ANSWER_BYTES_MAX = 3 * OBJECT_BYTES_MAX
 DEADLINE_S = 2.5
-HANG_S = 240.0
-"""Guards against hangs only; nothing is measured by it."""
 IDS = [f"0000000{number}-0000-4000-8000-000000000000" for number in range(8)]
 
 

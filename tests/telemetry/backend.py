@@ -16,8 +16,9 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
 from typing import Any
+
+from tests.patience import HANG_S, until
 
 from memsluice.deployment.paths import cache_dir
 from memsluice.devstack.ports import pick
@@ -26,8 +27,6 @@ MODULE = Path(__file__).parent / "jaeger"
 PACKAGES = {"jaeger": "github.com/jaegertracing/jaeger/cmd/all-in-one", "collector": "./collector"}
 VERSION = "v1.76.0"
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "otel" / "collector.yaml"
-HANG_S = 240.0
-"""Guards against hangs only."""
 STARTS_MAX = 3
 SERVERS = {
     "otlp": "collector.otlp.http",
@@ -89,15 +88,6 @@ class Backend:
                 return bool(answer.status == 200)
         except OSError:
             return False
-
-
-def until(done: Callable[[], Any], what: str) -> Any:
-    """Poll until ``done`` returns something true, and return it."""
-    deadline = monotonic() + HANG_S
-    while not (found := done()):
-        assert monotonic() < deadline, f"did not happen within {HANG_S:.0f} s: {what}"
-        sleep(0.2)
-    return found
 
 
 @contextmanager

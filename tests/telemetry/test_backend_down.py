@@ -10,7 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 from prometheus_client import generate_latest
-from tests.telemetry.backend import HANG_S, until
+from tests.patience import HANG_S, until
 from tests.telemetry.test_metrics import patient
 from tests.telemetry.test_spans import ENDED_NS, STARTED_NS, intake, traceparent
 

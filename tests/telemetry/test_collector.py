@@ -5,10 +5,10 @@ from uuid import uuid4
 import pytest
 from opentelemetry.sdk.resources import Resource
 from tests.gate.build import MemoryRows
+from tests.patience import until
 from tests.stages.test_screen import apply, stage, write
 from tests.stages.test_screen import record as sealed_record
 from tests.telemetry import backend
-from tests.telemetry.backend import until
 
 from memsluice.envelope.verdict import Verdict
 from memsluice.events.records import Record

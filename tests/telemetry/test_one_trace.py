@@ -14,8 +14,9 @@ from opentelemetry import trace
 from tests.command import STOPPED
 from tests.hostile_text.texts import NAMES, hidden_in
 from tests.hostile_text.town import malformed
+from tests.patience import HANG_S, until
 from tests.telemetry import backend
-from tests.telemetry.backend import HANG_S, Backend, until
+from tests.telemetry.backend import Backend
 
 from memsluice.client.requests import Session
 from memsluice.client.writer import MemoryWriter

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.patience import until
 from tests.terminal.conftest import EACH, GROUPS
 from tests.terminal.desk import commands_of, states, worked
 from tests.terminal.line import LIMIT_S, Line
@@ -12,6 +13,17 @@ from tests.terminal.line import LIMIT_S, Line
 ERROR, INTERRUPTED, NO_ANSWER = 1, 130, 7
 UNDECIDED = "import memsluice.encoder, threading; memsluice.encoder.load_encoder = threading.Event().wait\n"
 """Has the gate in the review's own process never begin, however slow whoever presses keys is."""
+NATIVE = """
+import memsluice.encoder
+def begin(*_):
+    import torch
+    matrix = torch.eye(2_000)
+    open("begun", "w").close()
+    while True:
+        matrix = (matrix @ matrix).clamp(0, 1)
+memsluice.encoder.load_encoder = begin
+"""
+"""The gate never begins either, and its thread is in native code all the while, as with an encoder that is slow."""
 WAKES = 6
 
 
@@ -69,6 +81,29 @@ def test_what_was_sent_before_a_cut_is_decided(home: Path) -> None:
         assert line.ended() == INTERRUPTED
     worked(home)
     assert sorted(states(home).values()) == ["pending"] * (GROUPS * EACH - 1) + ["rejected"]
+
+
+@pytest.mark.parametrize("told", ["signal", "key"])
+def test_an_encoder_that_still_begins_does_not_change_how_it_ends(
+    home: Path, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    """A thread in native code is not taken from under it, which would abort the process: its exit code says why it
+    ended, and its last message was written."""
+    monkeypatch.chdir(home.parent)
+    with Line(home, size=(100, 40), first=NATIVE) as line:
+        opened(line)
+        line.press("x")
+        until((home.parent / "begun").exists, "the thread is in native code")
+        if told == "signal":
+            line.process.send_signal(signal.SIGTERM)
+        else:
+            for shown in (f"{GROUPS} groups", "press q again to leave", ""):
+                line.press("q")
+                line.shows(shown)
+        assert line.ended() == (INTERRUPTED if told == "signal" else NO_ANSWER)
+        line.all_sent()
+        last = line.sent.rpartition("\x1b[?1049l")[2]
+        assert ("the gate has not answered every command yet" in last) is (told == "key")
 
 
 def test_who_leaves_before_the_answer_is_told_so(home: Path) -> None:

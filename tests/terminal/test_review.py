@@ -20,7 +20,8 @@ def test_groups_are_listed_and_opened_and_every_member_stands_there_whole(home: 
             await shows(pilot, f"{GROUPS} groups", f"{EACH} × wording.held")
             await press(pilot, "j", "enter")
             shown = joined(await shows(pilot, OPEN, "✓ 1 ", f"✓ {EACH} "))
-            assert [f"Voucher 01-{number:03d}." in shown for number in range(EACH)] == [True] * EACH
+            ((topic, _), *_) = vouchers = re.findall(r"Voucher (\d\d)-(\d{3})\.", shown)  # which is second: by when
+            assert set(vouchers) == {(topic, f"{number:03d}") for number in range(EACH)}
             assert shown.count("it tells agents what to do more than its reach and tier allow") == EACH
             await press(pilot, "escape")
             await shows(pilot, f"{GROUPS} groups")

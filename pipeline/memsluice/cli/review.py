@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from memsluice.cli.exit_codes import ExitCode
+from memsluice.cli.leaving import leaving
 from memsluice.cli.options import Home, Tenant, Wait, check_name
 from memsluice.clock import wall_ms
 from memsluice.extras import require
@@ -46,15 +47,17 @@ def review(wanted: Filter = "", tenant: Tenant = None, wait: Wait = 30.0, home: 
     from memsluice.terminal.going import Ending
 
     refuse_wide_signs()
-    with ReviewIndex.open(home) as index, Ending(ExitCode.INTERRUPTED) as ending, Clerk(home) as clerk:
-        query = index.saved.get(wanted[1:], tenants=None) if saved else query
-        shown = ReviewApp(clerk, index, query if tenant is None else query.narrowed(tenant=tenant), wait_s=wait)
-        ending.call(shown.end_soon)
-        shown.run(mouse=False)
-    if shown.failed is not None:
-        raise shown.failed
-    if shown.signalled:
-        raise typer.Exit(ExitCode.INTERRUPTED)
-    if shown.unheard or shown.busy:
-        typer.echo(UNANSWERED, err=True)
-        raise typer.Exit(ExitCode.NO_ANSWER)
+    clerk = Clerk(home)
+    with leaving(lambda: clerk.works):
+        with ReviewIndex.open(home) as index, Ending(ExitCode.INTERRUPTED) as ending, clerk:
+            query = index.saved.get(wanted[1:], tenants=None) if saved else query
+            shown = ReviewApp(clerk, index, query if tenant is None else query.narrowed(tenant=tenant), wait_s=wait)
+            ending.call(shown.end_soon)
+            shown.run(mouse=False)
+        if shown.failed is not None:
+            raise shown.failed
+        if shown.signalled:
+            raise typer.Exit(ExitCode.INTERRUPTED)
+        if shown.unheard or shown.busy:
+            typer.echo(UNANSWERED, err=True)
+            raise typer.Exit(ExitCode.NO_ANSWER)

@@ -72,6 +72,11 @@ class Clerk:
         """Whether nothing is being done, or waits to be."""
         return self._waiting == 0
 
+    @property
+    def works(self) -> bool:
+        """Whether the thread has not ended: leaving does not wait for it for ever."""
+        return self._thread.is_alive()
+
     def monotonic(self) -> float:
         """Return seconds that only grow; beyond every deadline once somebody leaves."""
         return float("inf") if self.ending else time.monotonic()

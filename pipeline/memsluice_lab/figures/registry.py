@@ -176,6 +176,24 @@ _ALL = (
         "throughput that a script keeps which begins to sign, screen and audit. The goal is to keep half.",
     ),
     Figure(
+        "cores_busy",
+        "cores:cores_busy",
+        ">=",
+        0.9,
+        "of the cores' time",
+        "Share of the cores' time that the stages, the broker, the store and the producer use at saturation: what is "
+        "missing waits while work does.",
+    ),
+    Figure(
+        "encoder_of_limit",
+        "encoder_limit:encoder_of_limit",
+        ">=",
+        0.85,
+        "of the time",
+        "Share of the encoder's time, on real texts of mixed length and with their wording read, that the products of "
+        "its linear layers would take by the machine's best kernel for each shape: 1 is the limit.",
+    ),
+    Figure(
         "light_extra_ms",
         "ingest:light_extra_ms",
         "<=",

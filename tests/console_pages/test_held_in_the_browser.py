@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -12,6 +13,7 @@ from tests.dead_letters.test_cli import Morgue
 from tests.hostile_text.texts import TEXTS
 
 from memsluice.envelope.registry import Role
+from memsluice.errors import StateError
 from memsluice.events.names import EVERYBODY
 from memsluice.operations.held.commands import shown
 
@@ -116,6 +118,27 @@ def test_an_open_page_says_when_it_is_old_and_keeps_its_counts(desk: Rig, operat
     expect(page.locator('[data-live="pending"]')).to_have_text(str(before + 1))
     expect(page.locator("#fresh")).to_be_visible()
     expect(page).to_have_title(re.compile(rf"^\({before + 1}\)"))
+
+
+def test_an_open_page_says_what_does_not_answer_and_takes_nothing_for_none(desk: Rig, operator: Person) -> None:
+    """A store that goes away and comes back while a page is open: the page says both. While nobody knows how many
+    writes wait, it does not say that none do."""
+    page, feeding = operator.page, desk.serving.feeding
+    page.goto(f"{desk.url}/")
+    pending = page.locator('[data-live="pending"]')
+    before = pending.inner_text()
+    assert before != "0"
+    with patch.object(type(desk.serving.index), "counts", side_effect=StateError("it is made anew")):
+        feeding._lost("store", "it does not answer")
+        expect(page.locator("#fresh")).to_contain_text("The store does not answer: what is shown is what was known")
+        expect(pending).to_have_text(before)
+    page.reload()
+    expect(page.locator(".band.away")).to_contain_text("The store does not answer since")
+    expect(page.locator("#fresh")).to_be_hidden()
+    feeding._back("store")
+    expect(page.locator("#fresh")).to_contain_text("All answer again")
+    page.reload()
+    expect(page.locator(".band.away")).to_have_count(0)
 
 
 def test_pages_are_reached_by_keyboard_and_named(desk: Rig, operator: Person) -> None:

@@ -11,7 +11,7 @@ from tests.test_house import TOP
 
 from memsluice.envelope.verdict import Decision, Finding, Verdict
 from memsluice.gate.policy.model import default, laid_over
-from memsluice.operations.verdict_words import stands_for
+from memsluice.operations.verdict_words import found_words, stands_for
 
 
 def decided(verdict: Verdict) -> dict[str, object]:
@@ -26,6 +26,13 @@ def of_an_older_version(verdict: Verdict) -> Verdict:
         for one in verdict.findings
     ]
     return replace(verdict, findings=tuple(found))
+
+
+def test_what_a_finding_has_is_told_in_words_however_deep_it_lies() -> None:
+    """A reviewer reads names and numbers, and none of a programming language's brackets and quotation marks."""
+    nearest = {"recall": "r-1", "cosine": 0.93}
+    told = found_words({"phase": "cold", "nearest": nearest, "parts": {"wording": 1.2}, "codes": ["a", {"b": 1}]})
+    assert told == "parts (wording 1.2), phase cold, nearest (recall r-1, cosine 0.93), codes a, (b 1)"
 
 
 def test_a_rule_that_forgot_stands_beside_one_that_still_holds() -> None:

@@ -21,20 +21,20 @@ def leaving(works: Callable[[], bool]) -> Iterator[None]:
     where it stands, which C++ takes for an error and aborts the process at (SIGABRT). It is ended just before that,
     when what there was to say and to export was.
     """
-    code = int(ExitCode.DONE)
+    ends_with = int(ExitCode.DONE)
 
     def end() -> None:
         if works():
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):  # nobody reads any more
                     stream.flush()
-            os._exit(code)
+            os._exit(ExitCode(ends_with))
 
     atexit.register(end)
     try:
         yield
     except BaseException as error:
-        code = _code_of(error)
+        ends_with = _code_of(error)
         raise
 
 

@@ -60,7 +60,9 @@ def found_words(detail: Mapping[str, Any], without: str = "") -> str:
 
 
 def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, Mapping):
+        return f"({', '.join(f'{name} {_plain(one)}' for name, one in value.items())})"
+    return ", ".join(map(_plain, value)) if isinstance(value, list) else str(value)
 
 
 def share_of(p: float) -> str:

@@ -1,4 +1,4 @@
-"""A worker that recovers its state from its changelog, and says how long that took; of *screen*, or of bare Faust.
+"""A worker that starts over a folder, empty or not, and says how long that took; of *screen*, or of bare Faust.
 
 ``python -m memsluice_lab.chaos.recover screen|bare HOME DATA``: the last line printed is the seconds from the start of
 the app, once everything is loaded, until it has its partitions and their state and takes records.
@@ -59,7 +59,7 @@ async def main(kind: str, home: Path, data: Path) -> None:
     app: Any
     if kind == "screen":
         spec = Assembly.at(Home.at(home)).specs(connection)["screen"]
-        (data / spec.app_id / REPLICA).mkdir(parents=True)
+        (data / spec.app_id / REPLICA).mkdir(parents=True, exist_ok=True)
         app = build_app(spec, connection, data_dir=data, replica=REPLICA)
     else:
         app = bare(connection, data)

@@ -1,24 +1,13 @@
-"""Figures of the harness against the real components: what a paused and a killed worker can break, and a recovery."""
+"""Figures of the harness against the real components: what a paused and a killed worker can break."""
 
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
-from subprocess import run
-from sys import executable
-from tempfile import TemporaryDirectory
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-
-from memsluice.envelope.codec import canonical
 from memsluice.errors import StackError
-from memsluice.gate.state.rows import row_key
-from memsluice.topics import names
 from memsluice_lab.chaos import faults, kills, outage, results, rounds
 from memsluice_lab.chaos.checker import Violation
-from memsluice_lab.chaos.recover import BARE_APP, BARE_SOURCE, READY_S_MAX
-from memsluice_lab.figures.bed import STAGES, Bed, bed
+from memsluice_lab.figures.bed import STAGES
 from memsluice_lab.figures.dependencies import here
 from memsluice_lab.figures.registry import FIGURES, Measured, Setting
 
@@ -28,9 +17,6 @@ ZOMBIE_SCENE = 36
 """Rounds on one stack, between two checks."""
 KILLS = dict.fromkeys(STAGES, 100)
 KILL_SCENE = 45
-ROWS = 60_000
-ROW_BYTES = 700
-RECOVERIES = 3
 Play = Callable[[Setting, Sequence[int], str], tuple[list[str], list[Violation]]]
 
 
@@ -93,57 +79,3 @@ def _due(name: str, digest: str, wanted: Mapping[str, int]) -> list[int]:
         had = sum(one.startswith(kind) for one in rounds_done)
         due += range(had * len(wanted) + place, number * len(wanted), len(wanted))
     return sorted(due)
-
-
-def recovery_ratio(setting: Setting) -> Measured:
-    """Time until a worker from empty state takes records, over a bare Faust worker's on the same changelog."""
-    with bed(setting) as running:
-        _fill(running)
-        took: dict[str, list[float]] = {"screen": [], "bare": []}
-        for number in range(RECOVERIES):
-            for kind in ("screen", "bare") if number % 2 == 0 else ("bare", "screen"):
-                took[kind].append(_recovered(running, kind))
-                setting.say(f"{kind}: {took[kind][-1]:.2f} s")
-    ratio = median(took["screen"]) / median(took["bare"])
-    table = (
-        ("rows, bytes each", f"{ROWS:,}, {ROW_BYTES}, over {names.PARTITIONS} partitions"),
-        ("screen", ", ".join(f"{one:.2f} s" for one in took["screen"])),
-        ("bare Faust", ", ".join(f"{one:.2f} s" for one in took["bare"])),
-    )
-    return Measured(ratio, table)
-
-
-def _fill(running: Bed) -> None:
-    """Write the same rows to the changelog of *screen* and to that of the bare worker."""
-    settings = running.connection.confluent(names.USER_ADMIN)
-    other = names.changelog_topic(BARE_APP, names.SCREEN_STATE_TABLE)
-    admin = AdminClient({**settings, "log_level": 0})
-    new = [
-        NewTopic(BARE_SOURCE, num_partitions=names.PARTITIONS, replication_factor=1),
-        NewTopic(other, num_partitions=names.PARTITIONS, replication_factor=1, config={"cleanup.policy": "compact"}),
-    ]
-    for done in admin.create_topics(new, operation_timeout=30).values():
-        done.result(30)
-    producer = Producer({**settings, "acks": "all", "linger.ms": 20, "log_level": 0})
-    for number in range(ROWS):
-        key = row_key("north", "entry", f"e-{number:08d}")
-        value = canonical({"object": f"{number:08d}" + "x" * ROW_BYTES, "x": None})
-        for topic in (names.SCREEN_CHANGELOG, other):
-            while True:
-                try:
-                    producer.produce(topic, key=key, value=value, partition=number % names.PARTITIONS)
-                    break
-                except BufferError:
-                    producer.poll(0.1)
-    if producer.flush(120):
-        raise StackError("the rows were not acknowledged")
-
-
-def _recovered(running: Bed, kind: str) -> float:
-    with TemporaryDirectory(prefix="memsluice-recover-") as data:
-        command = [executable, "-m", "memsluice_lab.chaos.recover", kind, str(running.home), data]
-        done = run(command, capture_output=True, text=True, timeout=READY_S_MAX + 60, check=False)
-    lines = done.stdout.strip().splitlines()
-    if done.returncode != 0 or not lines:
-        raise StackError(f"{kind} did not recover: {done.stderr.strip()[-800:]}")
-    return float(lines[-1])

@@ -176,6 +176,24 @@ _ALL = (
         "throughput that a script keeps which begins to sign, screen and audit. The goal is to keep half.",
     ),
     Figure(
+        "cores_busy",
+        "cores:cores_busy",
+        ">=",
+        0.9,
+        "of the cores' time",
+        "Share of the cores' time that the stages, the broker, the store and the producer use at saturation: what is "
+        "missing waits while work does.",
+    ),
+    Figure(
+        "encoder_of_limit",
+        "encoder_limit:encoder_of_limit",
+        ">=",
+        0.85,
+        "of the time",
+        "Share of the encoder's time, on real texts of mixed length and with their wording read, that the products of "
+        "its linear layers would take by the machine's best kernel for each shape: 1 is the limit.",
+    ),
+    Figure(
         "light_extra_ms",
         "ingest:light_extra_ms",
         "<=",
@@ -512,12 +530,21 @@ _ALL = (
     ),
     Figure(
         "recovery_ratio",
-        "chaos:recovery_ratio",
+        "starting:recovery_ratio",
         "<=",
         1.5,
         "x",
         "Time until a screen worker from empty state has its partitions and takes records, over a bare Faust worker's "
         "with the same rows in its changelog, in turns: the ratio of the medians.",
+    ),
+    Figure(
+        "restart_ratio",
+        "starting:restart_ratio",
+        "<=",
+        1.2,
+        "x",
+        "Time until a screen worker with 1,000,000 rows on its disk has its partitions and takes records, over a bare "
+        "Faust worker's with as many, in turns: the ratio of the medians.",
     ),
     Figure(
         "noisy_neighbour_ratio",

@@ -79,16 +79,17 @@ def profile(setting: Setting, profiler: Profiler, folder: Path, events: int) -> 
     """Measure a burst, and sample another. Raises MemsluiceError where something fails meanwhile."""
     with streams(setting) as paths, bed(setting, policy=unhurried()) as running:
         burst = Burst(running, paths, running.signers(tenants_of(paths)), events=events)
-        costs = _costs(burst)
-        setting.say(f"{costs.landed:,} of {costs.writes:,} writes landed in {costs.seconds:.1f} s")
-        seconds, workers = _sampled(burst, profiler, folder, costs)
+        found = costs(burst)
+        setting.say(f"{found.landed:,} of {found.writes:,} writes landed in {found.seconds:.1f} s")
+        seconds, workers = _sampled(burst, profiler, folder, found)
         setting.say(f"under the profiler in {seconds:.1f} s")
-    return Profile(costs, seconds / costs.seconds, workers)
+    return Profile(found, seconds / found.seconds, workers)
 
 
-def _costs(burst: Burst) -> Costs:
+def costs(burst: Burst, name: str = "c") -> Costs:
+    """Measure a burst, whose events' ids have ``name``. Raises MemsluiceError where something fails meanwhile."""
     running = burst.running
-    workers, writes = burst.prepare("c")
+    workers, writes = burst.prepare(name)
     before = {topic: running.ends(topic) for topic in TOPICS}
     with watched(_pids(running, workers)) as readings:
         own_s = time.process_time()
@@ -129,7 +130,7 @@ def costs_of(
     )
 
 
-def _sampled(burst: Burst, profiler: Profiler, folder: Path, costs: Costs) -> tuple[float, dict[str, Sampled]]:
+def _sampled(burst: Burst, profiler: Profiler, folder: Path, of_burst: Costs) -> tuple[float, dict[str, Sampled]]:
     """Run a burst under the profiler; return how long it took, and what it saw of each worker."""
     running = burst.running
     workers, writes = burst.prepare("p")
@@ -144,7 +145,7 @@ def _sampled(burst: Burst, profiler: Profiler, folder: Path, costs: Costs) -> tu
     found = {}
     for stage, file in files.items():
         stacks = parse(file.read_text(encoding="utf-8"))
-        cost = scaled(weighed(stacks, used[stage]), costs.cpu_ms[stage])
+        cost = scaled(weighed(stacks, used[stage]), of_burst.cpu_ms[stage])
         found[stage] = Sampled(cost, sum(one.samples for one in stacks))
     return (max(landed) - began) / 1_000, found
 

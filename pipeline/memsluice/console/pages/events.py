@@ -73,8 +73,8 @@ def _state(told: Serving, token: str) -> bytes | None:
     except InputError:
         told.sessions.end(token)
         return None
-    except MemsluiceError:  # the index is made anew: the band above the page says so
-        return orjson.dumps({"states": {}, "mark": "", "away": sorted(told.away)})
+    except MemsluiceError:  # the index is made anew: how many wait is not known, and no page says that it is none
+        return orjson.dumps({"states": None, "mark": "", "away": sorted(told.away)})
     return orjson.dumps({"states": counts.states, "mark": mark_of(counts), "away": sorted(told.away)})
 
 

@@ -6,15 +6,29 @@ const events = new EventSource("/events");
 
 events.addEventListener("counts", (event) => {
   const now = JSON.parse(event.data);
-  for (const one of document.querySelectorAll("[data-live]")) {
-    one.textContent = String(now.states[one.dataset.live] ?? 0);
-  }
-  const waiting = now.states.pending ?? 0;
-  document.title = waiting ? `(${waiting}) ${title}` : title;
+  if (now.states) showCounts(now.states);
   if (!fresh) return;
-  fresh.hidden = !now.mark || now.mark === fresh.dataset.mark;
-  if (!fresh.hidden) told.textContent = `What is held has changed: ${waiting} wait now.`;
+  const changed = now.mark && now.mark !== fresh.dataset.mark;
+  const news = [answering(now.away), changed ? `What is held has changed: ${now.states.pending ?? 0} wait now.` : ""];
+  told.textContent = news.filter(Boolean).join(" ");
+  fresh.hidden = !told.textContent;
 });
+
+function showCounts(states) {
+  for (const one of document.querySelectorAll("[data-live]")) {
+    one.textContent = String(states[one.dataset.live] ?? 0);
+  }
+  const waiting = states.pending ?? 0;
+  document.title = waiting ? `(${waiting}) ${title}` : title;
+}
+
+// What does not answer any more, or again, since the page was made: what did not then stands above it.
+function answering(away) {
+  if (away.join(" ") === fresh.dataset.away) return "";
+  if (!away.length) return "All answer again: show the page anew.";
+  const verb = away.length > 1 ? "do" : "does";
+  return `The ${away.join(" and the ")} ${verb} not answer: what is shown is what was known before.`;
+}
 
 function say(text) {
   if (!fresh) return;

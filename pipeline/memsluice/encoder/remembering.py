@@ -5,7 +5,7 @@ same, and who writes much would push out what others have. No text is kept, only
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
 
@@ -53,7 +53,7 @@ class Remembering:
         found: list[Seen | None] = []
         with self._lock:
             for (tenant, _), digest in zip(said, digests, strict=True):
-                texts = self._known.get(tenant, {})
+                texts: Mapping[bytes, Seen] = self._known.get(tenant, {})
                 if digest in texts:
                     self._known.move_to_end(tenant)
                     self._known[tenant].move_to_end(digest)

@@ -56,15 +56,16 @@ class Packing:
     ) -> Sent:
         """Put a record into its batch; give that to the producer where it is full. Raises KafkaError."""
         where = TopicPartition(topic, partition)
+        listed = list(headers)
         self.sending = topic
-        self._producer._serialize(key, value, headers)
+        self._producer._serialize(key, value, listed)
         self.sending = ""
         batch = self._open.get(where)
-        if batch is None or not _taken(batch, key, value, headers):
+        if batch is None or not _taken(batch, key, value, listed):
             if batch is not None:
                 await self._give(where)
             batch = self._open[where] = _Batch(self._producer.create_batch())
-            _taken(batch, key, value, headers)
+            _taken(batch, key, value, listed)
         return Sent(batch, batch.builder.record_count() - 1)
 
     async def flush(self) -> None:
@@ -83,5 +84,5 @@ class Packing:
         self.waited.append((where.topic, batch.future))
 
 
-def _taken(batch: _Batch, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
-    return batch.builder.append(timestamp=None, key=key, value=value, headers=list(headers)) is not None
+def _taken(batch: _Batch, key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]) -> bool:
+    return batch.builder.append(timestamp=None, key=key, value=value, headers=headers) is not None

@@ -1,8 +1,12 @@
 """The embedded gate of the memory's tests, one for all of a module, and a broker that acknowledges nothing seen."""
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
+from random import Random
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.memory.conftest import encoder, gate
@@ -24,6 +28,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Iterat
     made = EmbeddedGate.open_local(tenant="acme", home=tmp_path_factory.mktemp("shared") / "home", encoder=encoder)
     yield made
     made.close()
+
+
+@pytest.fixture(autouse=True)
+def same_ids(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have frameworks give a test's memories the same ids each time: an id is read with its memory's words, and by
+    chance a few in a thousand tell agents so much to do that an honest memory is held."""
+    drawn = Random(request.node.name)
+
+    def uuid4() -> UUID:
+        return UUID(int=drawn.getrandbits(128), version=4)
+
+    for name in ("crewai.memory.types", "memsluice.adapters.mem0.store", "memsluice.adapters.google_adk.service"):
+        if name in sys.modules:
+            monkeypatch.setattr(sys.modules[name], "uuid4", uuid4)
+    if "mem0.memory.main" in sys.modules:
+        monkeypatch.setattr(sys.modules["mem0.memory.main"], "uuid", SimpleNamespace(uuid4=uuid4))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ inner dimension is not split by the kernel, which oneDNN does for bfloat16 above
 so the feed-forward layer is computed in slices of 384. Float32 kernels differ below 16 rows; those are padded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -18,15 +18,70 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from memsluice.encoder.batching import runs
-from memsluice.encoder.layers import HIDDEN, layer, normalised
 
+HIDDEN = 384
 LAYERS = 6
+HEADS = 12
+HEAD = HIDDEN // HEADS
 STATES_LAYER = 4
 """Whose states wording is read from: what a text says to do is clearer there than in the last, which was trained to
 tell what it is about."""
 TOKENS_MAX = 256  # sentence_bert_config.json: longer texts are cut
+NORM_EPSILON = 1e-12
+
+SLICE = 384  # inner dimension up to which kernels keep one order of accumulation
 ROWS_MIN = 16
 EXACT_ROWS_MAX = 64  # a single short text: a row more is time
+SHORT_TOKENS_MAX = 64  # up to here three plain batched products beat the fused attention kernel
+
+Linear = Callable[[Tensor], Tensor]
+Norm = tuple[Tensor, Tensor]
+
+
+def _linear(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Linear:
+    """Return x -> x Wᵀ + b in ``dtype``, with the weight laid out once for the matrix unit where torch can do that.
+
+    Without the re-layout oneDNN repeats it at each call, a third of the time of a single short text. The two
+    operators are torch-internal (its compiler emits them), hence the check and the plain fallback.
+    """
+    weight = weight.to(dtype)
+    bias = None if bias is None else bias.to(dtype)
+    if dtype is torch.bfloat16:
+        try:
+            packed = torch.ops.mkldnn._reorder_linear_weight(weight, 1024)
+            apply = torch.ops.mkldnn._linear_pointwise
+            apply(torch.zeros(2, weight.shape[1], dtype=dtype), packed, bias, "none", [], "")
+        except (AttributeError, RuntimeError, NotImplementedError):
+            pass
+        else:
+            return lambda x: apply(x, packed, bias, "none", [], "")
+    return lambda x: F.linear(x, weight, bias)
+
+
+class _Layer:
+    """The weights of one transformer layer, ready to apply."""
+
+    def __init__(self, weights: dict[str, Tensor], prefix: str, dtype: torch.dtype) -> None:
+        def pair(name: str) -> tuple[Tensor, Tensor]:
+            return weights[f"{prefix}{name}.weight"].float(), weights[f"{prefix}{name}.bias"].float()
+
+        query, key, value = (pair(f"attention.self.{name}") for name in ("query", "key", "value"))
+        scale = HEAD**-0.5  # folded into the query's weights, so scores need no scaling
+        self.qkv = _linear(
+            torch.cat([query[0] * scale, key[0], value[0]]), torch.cat([query[1] * scale, key[1], value[1]]), dtype
+        )
+        self.mix = _linear(*pair("attention.output.dense"), dtype)
+        self.mix_norm: Norm = pair("attention.output.LayerNorm")
+        up, up_bias = pair("intermediate.dense")
+        down, down_bias = pair("output.dense")
+        self.feed_forward = [
+            (
+                _linear(up[at : at + SLICE].contiguous(), up_bias[at : at + SLICE].contiguous(), dtype),
+                _linear(down[:, at : at + SLICE].contiguous(), down_bias if at == 0 else None, dtype),
+            )
+            for at in range(0, up.shape[0], SLICE)
+        ]
+        self.norm: Norm = pair("output.LayerNorm")
 
 
 class MiniLM:
@@ -40,13 +95,9 @@ class MiniLM:
         self._positions = (
             weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
         ).float()
-        self._layers = [layer(weights, f"encoder.layer.{number}.", dtype) for number in range(LAYERS)]
         norm = "embeddings.LayerNorm."
-        norms = [(weights[f"{norm}weight"].float(), weights[f"{norm}bias"].float())]
-        norms += [one.norm for one in self._layers]
-        wanted = [*(one.entering for one in self._layers), torch.zeros(HIDDEN)]
-        self._norms = [(weight, bias + more) for (weight, bias), more in zip(norms, wanted, strict=True)]
-        self._behind_states = wanted[STATES_LAYER]
+        self._norm: Norm = weights[f"{norm}weight"].float(), weights[f"{norm}bias"].float()
+        self._layers = [_Layer(weights, f"encoder.layer.{number}.", dtype) for number in range(LAYERS)]
 
     @torch.inference_mode()
     def read(self, ids: Sequence[Sequence[int]], *, pool: bool = True) -> tuple[Tensor, Tensor]:
@@ -65,13 +116,19 @@ class MiniLM:
         if spare:
             tokens = F.pad(tokens, (0, spare))
             positions = F.pad(positions, (0, spare))
-        x = normalised(self._words[tokens] + self._positions[positions], self._norms[0])
+        # The residual stream stays in float32; products run in self.dtype.
+        x = _normalised(self._words[tokens] + self._positions[positions], self._norm)
         attended = torch.zeros(x.shape, dtype=self.dtype)
         states = x
-        for number, apply in enumerate(self._layers, 1):
-            x = normalised(apply(x, attended, groups), self._norms[number])
+        for number, layer in enumerate(self._layers, 1):
+            _attend(layer.qkv(x.to(self.dtype)), attended, groups)
+            x = _normalised(x.add_(layer.mix(attended)), layer.mix_norm)
+            inner = x.to(self.dtype, copy=True)  # x changes while it is still read
+            for up, down in layer.feed_forward:
+                x.add_(down(torch.ops.aten.gelu_(up(inner))))
+            x = _normalised(x, layer.norm)
             if number == STATES_LAYER:
-                states = x[:rows] - self._behind_states
+                states = x.clone()[:rows]
                 if not pool:
                     return torch.empty(0, HIDDEN), states
         pooled = [x[row : row + items * length].view(items, length, HIDDEN).mean(1) for row, items, length in groups]
@@ -85,3 +142,26 @@ def rows_of(tokens: int) -> int:
     """
     step = 1 if tokens <= EXACT_ROWS_MAX else 1 << (tokens.bit_length() - 4)
     return max(ROWS_MIN, -(-tokens // step) * step)
+
+
+def _normalised(x: Tensor, norm: Norm) -> Tensor:
+    return F.layer_norm(x, (HIDDEN,), norm[0], norm[1], NORM_EPSILON)
+
+
+def _attend(qkv: Tensor, out: Tensor, groups: Sequence[tuple[int, int, int]]) -> None:
+    """Write softmax(Q Kᵀ) V, heads side by side, of every text into its rows of ``out``.
+
+    ``qkv`` is (T, 3 x 12 x 32) packed; the queries are scaled already.
+    """
+    for row, items, length in groups:
+        last = row + items * length
+        heads = qkv[row:last].view(items, length, 3, HEADS, HEAD).permute(2, 0, 3, 1, 4)
+        if length <= SHORT_TOKENS_MAX:
+            flat = heads.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            query, key, value = flat.view(3, items * HEADS, length, HEAD)
+            weights = torch.softmax(torch.bmm(query, key.transpose(1, 2)), -1)
+            result = torch.bmm(weights, value).view(items, HEADS, length, HEAD)
+        else:
+            query, key, value = heads
+            result = F.scaled_dot_product_attention(query, key, value, scale=1.0)
+        out[row:last].view(items, length, HEADS, HEAD).copy_(result.transpose(1, 2))

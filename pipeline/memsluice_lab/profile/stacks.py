@@ -19,7 +19,7 @@ KAFKA, RUNTIME, STORE = "Kafka client (aiokafka, Faust)", "our runtime (batches,
 STAGES, TELEMETRY, REST = "stages", "logs and telemetry", "event loop, interpreter, the rest"
 WAKING = "threads that only wake up and wait"
 _PATHS = (
-    (PRODUCTS, r"(<lambda>|_product) \(.*memsluice/encoder/layers"),
+    (PRODUCTS, r"<lambda> \(.*memsluice/encoder/minilm"),
     (ENCODER, r"memsluice/encoder/|[(/](tokenizers|torch)/[^)]*\.py"),
     (SIGNING, r"memsluice/(envelope|events|keystore)/"),
     (SIGNING, r"[(/](orjson|msgspec|cryptography|pydantic\w*|cloudevents|json|hashlib|hmac|base64)\b"),

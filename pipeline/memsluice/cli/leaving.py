@@ -10,7 +10,6 @@ import typer
 
 from memsluice.cli import exit_codes
 from memsluice.cli.exit_codes import ExitCode
-from memsluice.errors import MemsluiceError
 
 
 @contextmanager
@@ -45,4 +44,4 @@ def _code_of(error: BaseException) -> int:
         return error.code
     if isinstance(error, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    return exit_codes.of_error(error) if isinstance(error, (MemsluiceError, OSError)) else ExitCode.ERROR
+    return exit_codes.of_error(error)

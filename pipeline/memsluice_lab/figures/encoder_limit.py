@@ -23,6 +23,7 @@ ROUNDS = 5
 CALLS = 3
 """Of each kernel, of which the fastest counts."""
 ROWS_MIN = 2
+BEST = "the best for each shape"
 OPERANDS = {"aten::addmm": 1, "aten::mm": 0, "mkldnn::_linear_pointwise": 0}
 """torch's products of two matrices, and which of their inputs is the left one; the right one comes behind it."""
 
@@ -62,7 +63,7 @@ def encoder_of_limit(setting: Setting) -> Measured:
     for number in range(ROUNDS):
         taken.append(_timed(whole))
         best.append(_limits(products, dtype))
-        setting.say(f"round {number + 1} of {ROUNDS}: {taken[-1]:.2f} s, products alone {min(best[-1].values()):.2f} s")
+        setting.say(f"round {number + 1} of {ROUNDS}: {taken[-1]:.2f} s, products alone {best[-1][BEST]:.2f} s")
     return _measured(products, dtype, taken, best)
 
 
@@ -108,7 +109,7 @@ def _limits(products: Mapping[Product, int], dtype: torch.dtype) -> dict[str, fl
     spent = defaultdict[str, float](float)
     for product, count in products.items():
         seconds = {name: min(_timed(kernel) for _ in range(CALLS)) for name, kernel in kernels(product, dtype).items()}
-        for name, one in {**seconds, "the best for each shape": min(seconds.values())}.items():
+        for name, one in {**seconds, BEST: min(seconds.values())}.items():
             spent[name] += count * one
     return dict(spent)
 
@@ -123,7 +124,7 @@ def _measured(
     products: Mapping[Product, int], dtype: torch.dtype, taken: Sequence[float], best: Sequence[Mapping[str, float]]
 ) -> Measured:
     operations = sum(count * product.operations for product, count in products.items())
-    shares = [min(limits.values()) / spent for spent, limits in zip(taken, best, strict=True)]
+    shares = [limits[BEST] / spent for spent, limits in zip(taken, best, strict=True)]
     rows = [
         ("texts", f"{TEXTS}, {BATCH} at a time, with their wording; {torch.get_num_threads()} threads, {dtype}"),
         ("products", f"{sum(products.values()):,} of {len(products)} shapes, {operations / 1e9:,.0f} GFLOP"),

@@ -145,7 +145,7 @@ class Core:
         for key, value in encode_changes(TENANT, outcome.changes):
             self.rows.put(key, value)
         ends_ms = event.position.append_ms + 7 * 86_400_000 + 300_000
-        row = EventRow(topic=EVENTS, offset=self.offset, digest=event.payload_digest, redo=(), expires_ms=ends_ms)
+        row = EventRow(topic=EVENTS, offset=self.offset, digest=event.payload_digest, expires_ms=ends_ms)
         assert event.payload is not None
         self.rows.setdefault(EVENT.key(TENANT, event.payload.id), dump(row))
         self.memsad, self.memory = outcome.memsad, outcome.memory

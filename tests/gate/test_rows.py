@@ -40,9 +40,7 @@ EXAMPLES = [
     ("NODE", {"b": "p", "l": ["p", "q"], "x": 5}),
     ("LINKS", {"n": {"1": 2}, "x": 5}),
     ("INNER", {"n": {"1": 2}, "x": 5}),
-    ("EVENT", {"topic": "t", "offset": 1, "digest": "d", "redo": [], "x": 5}),
-    ("EVENT", {"topic": "t", "offset": 1, "digest": "d", "verdict": {"score": {"mu": 0.25}}, "vector": None,
-               "redo": [["entry", "e", ROW], ["holder", "o", None]], "lying": [["3", {"n": 1, "x": None}]], "x": 5}),
+    ("EVENT", {"topic": "t", "offset": 1, "digest": "d", "x": 5}),
     ("ENTRY", ROW),
     ("ENTRY", {**ROW, "x": 5, "parents": ["p"], "lifted": "l", "revoked": None, "promoted": "q", "was": ["o", 6]}),
     ("ENTRY", {**ROW, "zone": None, "object": None, "landed": False, "decision": "quarantine", "gone": WAS,
@@ -128,7 +126,7 @@ def test_a_row_that_cannot_be_read_stops_the_worker(data: bytes) -> None:
 @pytest.mark.parametrize("kind", ["entry", "event", "v"])
 def test_when_any_row_expires(kind: str) -> None:
     """Whoever sweeps asks no row for more than its end; what is no object, or has none, stays."""
-    data = {"entry": {**ROW, "x": 8}, "event": {"redo": [["a", "b", {"x": 1}]], "x": 8}, "v": [1, 2]}[kind]
+    data = {"entry": {**ROW, "x": 8}, "event": {"topic": "t", "offset": 1, "digest": "d", "x": 8}, "v": [1, 2]}[kind]
     assert expires_ms(canonical(data)) == (None if kind == "v" else 8)
     assert expires_ms(canonical(ROW)) is None
     with pytest.raises(StateError):

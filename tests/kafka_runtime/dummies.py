@@ -33,18 +33,16 @@ class HeldFence:
 
     async def transact(self, work: Callable[[Any], Awaitable[None]], offsets: dict[Any, int]) -> None:
         """Send, and wait for the commit."""
-        futures: list[asyncio.Future[Any]] = []
+        sent: list[SimpleNamespace] = []
 
-        async def send(*_: Any) -> "asyncio.Future[Any]":
-            futures.append(asyncio.get_running_loop().create_future())
-            return futures[-1]
+        async def send(*_: Any) -> SimpleNamespace:
+            sent.append(SimpleNamespace(offset=len(sent)))
+            return sent[-1]
 
-        await work(send)
-        self._fences.records += len(futures)
+        await work(SimpleNamespace(send=send, flush=None))
+        self._fences.records += len(sent)
         self._fences.arrived.set()
         await self._fences.commits.wait()
-        for offset, future in enumerate(futures):
-            future.set_result(SimpleNamespace(offset=offset))
 
     async def close(self) -> None:
         """Let go."""

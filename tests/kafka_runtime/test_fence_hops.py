@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from aiokafka.structs import TopicPartition
 
-from memsluice.runtimes.kafka.fence import Fence, Send
+from memsluice.runtimes.kafka.fence import Fence
+from memsluice.runtimes.kafka.packing import Packing
 from memsluice.runtimes.kafka.spec import StageSpec
 
 from .dummies import Stamp
@@ -69,8 +70,8 @@ def _watched(fence: Fence) -> list[list[str]]:
 
 
 def _one(lab: Lab) -> Any:
-    async def work(send: Send) -> None:
-        await send(lab.target, 0, b"key", b"value", ())
+    async def work(packing: Packing) -> None:
+        await packing.send(lab.target, 0, b"key", b"value", ())
 
     return work
 

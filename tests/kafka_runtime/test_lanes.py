@@ -28,7 +28,7 @@ class _Fence:
         pass
 
     async def transact(self, work: Any, offsets: Any) -> None:
-        await work(None)
+        await work(SimpleNamespace(flush=None))
         self.places += offsets.values()
 
     async def close(self) -> None:

@@ -283,7 +283,7 @@ def test_a_planted_crash_happens_at_its_pass_and_after_its_sends() -> None:
         await faults.reach(AFTER_OUTPUT)
         assert deaths == []
         asyncio.get_running_loop().call_later(0.01, future.set_result, None)
-        await faults.reach(AFTER_OUTPUT, [future])
+        await faults.reach(AFTER_OUTPUT, lambda: future)
         assert deaths == [True]
 
     _run(scene())

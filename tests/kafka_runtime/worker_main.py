@@ -10,7 +10,7 @@ from typing import Any
 
 from memsluice.deployment.connection import Connection
 from memsluice.keystore.store import KeyStore
-from memsluice.runtimes.kafka import fence
+from memsluice.runtimes.kafka import packing
 from memsluice.runtimes.kafka.spec import StageSpec, Tuning
 from memsluice.runtimes.kafka.worker import run_worker
 from memsluice.topics.names import PARTITION_STATES
@@ -23,13 +23,14 @@ import dummies
 def plant(faults: dict[str, Any]) -> None:
     """Break Faust or the runtime as a test asks for: the only stand-ins there are, and they stand in for faults."""
     if (held := faults.get("unconfirmed")) is not None:
-        append, calls = fence.append, iter(range(1_000_000))
+        give, calls = packing.Packing._give, iter(range(1_000_000))
 
-        async def forgetful(*arguments: Any) -> Any:
-            future = await append(*arguments)
-            return asyncio.get_running_loop().create_future() if next(calls) == held else future
+        async def forgetful(self: packing.Packing, where: Any) -> None:
+            await give(self, where)
+            if next(calls) == held:
+                self.waited[-1] = where.topic, asyncio.get_running_loop().create_future()
 
-        fence.append = forgetful
+        packing.Packing._give = forgetful  # type: ignore[method-assign]
 
 
 def main() -> int:

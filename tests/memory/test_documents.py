@@ -61,6 +61,23 @@ def test_texts_stand_first_then_names_then_a_structure_of_numbers() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "drawn", ["0d073027-ea15-4127-833b-aaa993769bff", "0d073027ea154127833baaa993769bff", "0" * 16]
+)
+def test_a_name_that_a_machine_drew_is_no_word(drawn: str) -> None:
+    """It stands with the numbers, as a key, a field's name or a value, and is read back as what it was."""
+    made = Document((drawn,), drawn, {"text": "Ada drinks tea.", drawn: drawn})
+    assert made.content().startswith(f"Ada drinks tea.\n\ntext\n\n{'  '.join([drawn] * 4)}\n\n")
+    found = read(made.content())
+    assert (found.path, found.key, found.value) == (made.path, made.key, made.value)
+
+
+@pytest.mark.parametrize("name", ["deadbeef-cafe-babe", "a-decade-faded-facade", "42", "c0ffee"])
+def test_a_name_that_people_may_read_stays_a_word(name: str) -> None:
+    """What is short, or has no digit, may say something."""
+    assert f"\n\n{name}  text\n\n" in Document((), name, {"text": "Ada drinks tea."}).content()
+
+
 def test_what_stands_for_a_secret_is_read_in_its_place() -> None:
     """A number, a word or a text that the gate took out leaves the rest of the document as it was."""
     made = Document(("m",), "k", {"card": 4111111111111111, "code": "hunter2", "text": "The code is 4711."}).content()

@@ -123,10 +123,10 @@ class Interleaving(RuleBasedStateMachine):
         self.days = {SHORT_MS: self.days, DAYS_MS: self.days + 1, LONG_MS: 0}[span]
         self.do(Wait(span))
 
-    @rule(share=st.floats(0, 1, exclude_max=True))
-    def crashes(self, share: float) -> None:
-        """The worker dies in the middle of the next event."""
-        self.do(Crash(share))
+    @rule()
+    def crashes(self) -> None:
+        """The worker dies before the next event is committed."""
+        self.do(Crash())
 
     @rule(back=st.integers(1, 20))
     def is_redelivered(self, back: int) -> None:

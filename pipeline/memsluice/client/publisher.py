@@ -32,6 +32,8 @@ from memsluice.keystore.files import SigningCredential
 from memsluice.topics.names import EVENTS
 
 POLL_SECONDS = 0.2
+PURGED_SECONDS = 30.0
+"""What was purged is reported at once; only a process that stands still just then hears of it later."""
 ASK_SECONDS = 0.2
 """How long a broker in doubt is asked at a time, between two looks for deliveries."""
 SIGNERS_MAX = 32
@@ -220,7 +222,7 @@ class Publisher:
                 "a writer was closed while the broker had not acknowledged %d events: they fail as WriterClosed", left
             )
             self._producer.purge(in_queue=True, in_flight=True)
-            self._producer.flush(POLL_SECONDS)
+            self._producer.flush(PURGED_SECONDS)
         self._stop.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=5 * POLL_SECONDS)

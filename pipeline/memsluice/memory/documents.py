@@ -3,12 +3,13 @@
 A later document of the same path and key replaces the entry. So does a deletion, which leaves a mark without content.
 
 Its texts stand first, each a paragraph or more; then its names (path, key, fields, words that stand alone) behind each
-other, as a reader reads them; its structure is a line of numbers. An order among a record's marks and names is read as
-one of many parts of a record, and says less to the detectors, or nothing where it is spread over names; and a question
-is nearer to a text than to a record that has it in it.
+other, as a reader reads them; what a machine drew stands with the numbers; its structure is a line of numbers. An order
+among a record's marks and names is read as one of many parts of a record, and says less to the detectors, or nothing
+where it is spread over names; and a question is nearer to a text than to a record that has it in it.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -24,9 +25,12 @@ BETWEEN = "\n\n"
 """What parts paragraphs: those of the texts, the names, the numbers, and the structure."""
 BETWEEN_NAMES = "  "
 """No name has white space in it, and what stands for a secret has single blanks."""
-RECORD, LIST, NAME, TEXT, NUMBER, TRUE, FALSE, NULL = range(8)
+RECORD, LIST, NAME, TEXT, NUMBER, TRUE, FALSE, NULL, IDENTIFIER = range(9)
 """What a list of the structure begins with. Numbers stand by themselves: each may be taken for a secret, and none shall
 part two words."""
+IDENTIFIER_OF = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}")
+"""A name that a machine drew. Among words it was read as one of them, and by chance a few in a thousand made an honest
+record one that is held."""
 DEPTH_MAX = 32
 
 
@@ -107,6 +111,8 @@ class _Made:
             raise InvalidArgument(f"argument value is nested more than {DEPTH_MAX} levels deep")
         if isinstance(value, bool | None):
             return [{True: TRUE, False: FALSE, None: NULL}[value]]
+        if isinstance(value, str) and IDENTIFIER_OF.fullmatch(value):
+            return [IDENTIFIER, _put(self.numbers, value)]
         if isinstance(value, str):
             return self._text(value) if _is_text(value) else [NAME, _put(self.names, value)]
         if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
@@ -147,6 +153,8 @@ class _Read:
             return "\n" * before + BETWEEN.join(self._paragraphs[first : first + count]) + "\n" * after
         if kind == NAME:
             return self._names[rest[0]]
+        if kind == IDENTIFIER:
+            return self._numbers[rest[0]]
         if kind == NUMBER:
             return _number(self._numbers[rest[0]])
         if kind == RECORD:

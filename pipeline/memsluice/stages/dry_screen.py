@@ -1,14 +1,10 @@
 """*screen* without consequences: the same decisions over the same rows, under other policies, and nothing sent.
 
 A rescreen reads the sealed log again from where it begins and lets this stage decide each event. It signs nothing, so
-no admission exists that nobody ordered; policies are those it was given, whatever the log activated; an event's own row
-keeps no verdict, since nothing is ever sent again.
+no admission exists that nobody ordered; policies are those it was given, whatever the log activated.
 """
 
 from collections.abc import Callable, Iterable
-
-from msgspec import UNSET
-from msgspec.structs import replace
 
 from memsluice.envelope.keys import Keyring
 from memsluice.envelope.partition_orders import Missing
@@ -16,7 +12,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Verdict
 from memsluice.events.records import Output, Record, RowChange, Rows
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.state.kinds import POSITION, EventRow, PositionRow
+from memsluice.gate.state.kinds import POSITION, PositionRow
 from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened
 from memsluice.stages.screen import INPUTS, ScreenStage, position_change
@@ -54,9 +50,6 @@ class RehearsalStage(ScreenStage):
         """Forget the place in the log, after a record that cannot be read: what comes next is no gap."""
         return Step(changes=[RowChange(POSITION.key("", topic), None) for topic in INPUTS])
 
-    def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
-        return []
-
     def _policy(self, sealed: Sealed, rows: Rows) -> Policy:
         return self._policies(sealed.tenant)
 
@@ -65,7 +58,3 @@ class RehearsalStage(ScreenStage):
 
     def _sent(self, keyring: Keyring, sealed: Sealed, verdict: Verdict, record: Record, opened: Opened) -> list[Output]:
         return []
-
-    def _kept(self, row: EventRow) -> EventRow:
-        """Return what of it later decisions look at: which record had the id, and until when that counts."""
-        return replace(row, verdict=UNSET, vector=UNSET, redo=(), lying=())

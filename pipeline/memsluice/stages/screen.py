@@ -1,12 +1,13 @@
 """*screen*: one event at a time, in order, all of a tenant's state in one partition.
 
-Re-delivery. An event changes several rows, so their changelog records can be cut apart by a crash.
-The order makes that harmless: **the event's own row comes first** and carries the verdict, the vector and every other
-change; **the position row comes last**. On the same intake offset again:
+Re-delivery. An event's rows, its outputs and its place in the input are one transaction (decision 0026): all of them
+are there, or none is. On the same intake offset again:
 
-1. position row at or beyond it: the state is whole; the stored verdict's very bytes are sent again.
-2. event row there, position row not: the crash fell between; the row's changes are applied again, then as 1.
-3. neither: nothing was changed; the event is decided.
+1. position row at or beyond it: it was decided and sent. Nothing is changed or sent.
+2. position row before it: nothing of it is there. The event is decided.
+
+An event's own row without its position is none of these: the rows were cut or written around the fence, and the
+partition stops (StateError).
 
 An intake offset that is skipped stops the partition (GapError): every intake offset has exactly one sealed record.
 Where an operator has acknowledged that the skipped ones are lost, the next is decided as if they had passed.
@@ -14,19 +15,14 @@ Where an operator has acknowledged that the skipped ones are lost, the next is d
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-import orjson
-from msgspec import UNSET, Raw
-
 from memsluice.clock import Clock, wall_ms
-from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.partition_orders import Missing
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
-from memsluice.envelope.verdict import Decision, Verdict
+from memsluice.envelope.verdict import Verdict
 from memsluice.errors import GapError, SealError, StateError
 from memsluice.events.headers import passed_on
 from memsluice.events.records import Output, Record, RowChange, Rows
@@ -39,7 +35,7 @@ from memsluice.gate.detectors.rarity.memory import Memory
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.state import entry_counts
 from memsluice.gate.state.kinds import CHAIN, EVENT, LYING, POSITION, ChainRow, EventRow, PositionRow
-from memsluice.gate.state.rows import TenantRows, dump, encode_changes, expires_ms, row_key
+from memsluice.gate.state.rows import TenantRows, dump, encode_changes, expires_ms
 from memsluice.log import get_logger
 from memsluice.stages.base import Step
 from memsluice.stages.emit import Opened, carried, emit
@@ -84,24 +80,16 @@ class ScreenStage:
         self._sweeper.forget(partition)
 
     def process(self, record: Record, rows: Rows) -> Step:
-        """Decide one sealed record, or send again what was decided. Raises SealError, GapError, StateError."""
-        keyring, tenant = self._keys(), _tenant(record)
+        """Decide one sealed record, unless it was decided. Raises SealError, GapError, StateError."""
+        keyring = self._keys()
         sealed, now_ms, delivered = self._opened(keyring, record, rows)
         if delivered:
-            return Step(outputs=self._again(sealed, rows, keyring, record))
+            return Step()
         position = position_change(sealed, now_ms)
         if sealed.type == "marker":
             return Step(changes=[position])
-        cut_off = self._event_row(sealed, rows)
-        if cut_off is not None:
-            self._memsad.pop((record.partition, tenant), None)
-            self._memory.pop((record.partition, tenant), None)
-            redo = [RowChange(row_key(tenant, kind, row_id), _data(value)) for kind, row_id, value in cut_off.redo]
-            redo += [
-                RowChange(LYING.key(entry_counts.WHOLE_PARTITION, row_id), _data(value))
-                for row_id, value in cut_off.lying
-            ]
-            return Step(outputs=self._again(sealed, rows, keyring, record), changes=[*redo, position])
+        if self._half_there(sealed, rows):
+            raise StateError(f"{_input(sealed)}: offset {sealed.position.offset} is undecided, yet has its event's row")
         return self._decided(sealed, rows, keyring, record, position, now_ms)
 
     def _opened(self, keyring: Keyring, record: Record, rows: Rows) -> tuple[Sealed, int, bool]:
@@ -126,25 +114,12 @@ class ScreenStage:
         data = rows.get(POSITION.key("", topic))
         return PositionRow(offset=None, clock_ms=0) if data is None else POSITION.load(data)
 
-    def _event_row(self, sealed: Sealed, rows: Rows) -> EventRow | None:
+    def _half_there(self, sealed: Sealed, rows: Rows) -> bool:
         for first in (True, False):
-            row_id = duplicates.event_row_id(sealed, first=first)
-            data = rows.get(EVENT.key(sealed.tenant, row_id))
-            if data is not None:
-                row = EVENT.load(data)
-                if duplicates.is_of(row, sealed):
-                    return row
-        return None
-
-    def _again(self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record) -> list[Output]:
-        """Send what was stored; nothing where the first delivery was a dead letter's marker, or is long forgotten."""
-        row = None if sealed.type == "marker" else self._event_row(sealed, rows)
-        if row is None or row.verdict is UNSET or row.digest != sealed.payload_digest:
-            return []  # or sealed again by other rules of what is taken out: the first sealing stands, and was sent
-        verdict = Verdict.from_json(orjson.loads(bytes(row.verdict)))
-        vector_text = row.vector if isinstance(row.vector, str) else None
-        same = replace(sealed, vector_text=vector_text, vector_digest=verdict.vector_digest)
-        return emit(keyring, same, verdict, record.partition, passed_on(record.headers))
+            data = rows.get(EVENT.key(sealed.tenant, duplicates.event_row_id(sealed, first=first)))
+            if data is not None and duplicates.is_of(EVENT.load(data), sealed):
+                return True
+        return False
 
     def _decided(
         self, sealed: Sealed, rows: Rows, keyring: Keyring, record: Record, position: RowChange, now_ms: int
@@ -165,9 +140,7 @@ class ScreenStage:
         lying = entry_counts.counted(rows, sealed.tenant, now_ms, outcome.changes)
         changed = encode_changes(sealed.tenant, outcome.changes)
         counted = [(LYING.key(entry_counts.WHOLE_PARTITION, row_id), _dump(value)) for row_id, value in lying]
-        redo = tuple((*name, _raw(value)) for name, (_, value) in zip(outcome.changes, changed, strict=True))
-        again = tuple((row_id, _raw(value)) for (row_id, _), (_, value) in zip(lying, counted, strict=True))
-        event = self._event_change(sealed, outcome, rows, now_ms, redo, again)
+        event = self._event_change(sealed, rows, now_ms)
         changes = [event, *(RowChange(key, value) for key, value in (*changed, *counted)), position]
         touched = {change.key for change in changes}
         swept = self._sweeper.expired(record.partition, sealed.tenant, rows, now_ms)
@@ -201,34 +174,12 @@ class ScreenStage:
     def _sent(self, keyring: Keyring, sealed: Sealed, verdict: Verdict, record: Record, opened: Opened) -> list[Output]:
         return emit(keyring, sealed, verdict, record.partition, passed_on(record.headers), opened)
 
-    def _event_change(
-        self,
-        sealed: Sealed,
-        outcome: Outcome,
-        rows: Rows,
-        now_ms: int,
-        redo: tuple[tuple[str, str, Raw], ...],
-        lying: tuple[tuple[str, Raw], ...],
-    ) -> RowChange:
+    def _event_change(self, sealed: Sealed, rows: Rows, now_ms: int) -> RowChange:
         live = rows.get(EVENT.key(sealed.tenant, duplicates.event_row_id(sealed, first=True)))
         known = live is not None and (expires_ms(live) or 0) > now_ms
-        said = outcome.verdict
-        kept = said.decision is Decision.QUARANTINE or said.held_until_ms is not None
-        row = EventRow(
-            topic=sealed.position.topic,
-            offset=sealed.position.offset,
-            digest=sealed.payload_digest,
-            verdict=Raw(codec.canonical(said.to_json())),
-            vector=sealed.vector_text if kept or said.object_id is not None else None,
-            redo=redo,
-            lying=lying,
-            expires_ms=duplicates.expires_ms(now_ms),
-        )
-        row_id = duplicates.event_row_id(sealed, first=not known)
-        return RowChange(EVENT.key(sealed.tenant, row_id), dump(self._kept(row)))
-
-    def _kept(self, row: EventRow) -> EventRow:
-        return row
+        place, ends_ms = sealed.position, duplicates.expires_ms(now_ms)
+        row = EventRow(topic=place.topic, offset=place.offset, digest=sealed.payload_digest, expires_ms=ends_ms)
+        return RowChange(EVENT.key(sealed.tenant, duplicates.event_row_id(sealed, first=not known)), dump(row))
 
     def _load(self, partition: int, tenant: str, rows: Rows, policy: Policy) -> MemsadState:
         key = (partition, tenant)
@@ -311,13 +262,3 @@ def _delivered(sealed: Sealed, topic: str, seen: PositionRow, acknowledged: Miss
 
 def _dump(value: Any) -> bytes | None:
     return None if value is None else dump(value)
-
-
-def _raw(data: bytes | None) -> Raw:
-    """Return a row's bytes as they stand within another row; null for one that is deleted."""
-    return Raw(b"null" if data is None else data)
-
-
-def _data(value: Raw) -> bytes | None:
-    data = bytes(value)
-    return None if data == b"null" else data

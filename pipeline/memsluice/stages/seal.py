@@ -14,7 +14,7 @@ import numpy as np
 
 from memsluice.clock import Clock, wall_ms
 from memsluice.encoder import Encoder, space_of_encoder
-from memsluice.encoder.base import read
+from memsluice.encoder.remembering import Remembering
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
@@ -166,7 +166,7 @@ class SealStage:
         self._policies = policies or default().of
         self._keys = keys
         self._registry = registry
-        self._encoder = encoder
+        self._encoder = Remembering(encoder)
         self._partitions = partitions
         self._now_ms = now_ms  # which key signs depends on today, not on when a record of the backlog was appended
         self._refresh = refresh  # look for new keys now, not at the next interval
@@ -279,19 +279,19 @@ class SealStage:
     def _embed(self, drafts: list[_Draft], keyring: Keyring) -> None:
         """Give every draft that has a text its vector; a recall whose own vector disagrees becomes a dead letter."""
         texts = {
-            index: text
+            index: (payload.tenant, text)
             for index, draft in enumerate(drafts)
             if draft.error is None
             and draft.sealed is not None
-            and draft.sealed.payload is not None
-            and (text := _text(draft.sealed.payload)) is not None
+            and (payload := draft.sealed.payload) is not None
+            and (text := _text(payload)) is not None
         }
         if not texts:
             return
         whole = {index: asked for index in texts if (asked := drafts[index].asked) is not None}
-        said = [*texts.values(), *(asked.question for asked in whole.values())]
+        said = [*texts.values(), *((asked.tenant, asked.question) for asked in whole.values())]
         try:
-            vectors, wordings = read(self._encoder, said)
+            seen = self._encoder.read(said)
         except DEFECTS as defect:
             if len(texts) == 1:
                 (index,) = texts
@@ -305,8 +305,8 @@ class SealStage:
                     drafts[index] = alone[0]
             return
         # what a reader stated was of the whole question
-        of_whole = dict(zip(whole, vectors[len(texts) :], strict=True))
-        for index, vector, wording in zip(texts, vectors, wordings, strict=False):
+        of_whole = {index: vector for index, (vector, _) in zip(whole, seen[len(texts) :], strict=True)}
+        for index, (vector, wording) in zip(texts, seen, strict=False):
             draft = drafts[index]
             assert draft.sealed is not None
             try:

@@ -110,9 +110,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The worker dies in the middle of the next event, after ``share`` (0 to 1) of its changes, and reads it again."""
-
-    share: float
+    """The worker dies before the next event's transaction is committed, and its successor reads the event again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Pair:
         in_force = policy(strict=strict, hold_contained=hold_contained)
         self.production = Staged(in_force) if staged else Decided(in_force)
         self.verdict: Verdict | None = None
-        self._cut: float | None = None
+        self._dies = False
         self._frozen: dict[tuple[Zone, Scope, str], tuple[str, str] | None] = {}
         self._promoted: set[str] = set()
 
@@ -42,7 +42,7 @@ class Pair:
             self.model.now += action.ms
             return ""
         if isinstance(action, Crash):
-            self._cut = action.share
+            self._dies = True
             return ""
         if isinstance(action, Redeliver):
             return self.production.redeliver(action.back)
@@ -51,8 +51,8 @@ class Pair:
     def _event(self, event: Event) -> str:
         self.model.now += TICK_MS
         before = self.production.guidance_changes
-        said = self.verdict = self.production.decide(event, self.model.now, self._cut)
-        self._cut = None
+        said = self.verdict = self.production.decide(event, self.model.now, self._dies)
+        self._dies = False
         expected = step(self.model, event)
         if isinstance(event, Order) and said.decision not in (rules.REJECT, rules.DUPLICATE):
             self._ordered(event)

@@ -125,14 +125,14 @@ class Decided:
         self._orders: dict[Order, tuple[Command, int]] = {}
         self._memsad = MemsadState.empty(in_force.memsad)
 
-    def decide(self, event: Event, now_ms: int, cut: float | None = None) -> Verdict:
-        """Return the verdict on an event that is appended at ``now_ms``; ``cut``: with a crash on the way.
+    def decide(self, event: Event, now_ms: int, dies: bool = False) -> Verdict:
+        """Return the verdict on an event appended at ``now_ms``; ``dies``: with a crash before anything of it is kept.
 
         Raises StateError where what was decided before the crash and after it differ.
         """
         sealed = self._seal(event, now_ms)
         self._offset += 1
-        verdict = self._decided(sealed, self._carried(event), cut)
+        verdict = self._decided(sealed, self._carried(event), dies)
         if isinstance(event, Write) and all(rule_of(f.code) != "duplicates" for f in verdict.findings):
             self._writes[event.id] = (event, sealed)
             self._landed[event.id] = []
@@ -147,12 +147,12 @@ class Decided:
         """Have a record decided again that was; return what was wrong about it. Without a stage there is no record."""
         return ""
 
-    def _decided(self, sealed: Sealed, carried: Carried, cut: float | None) -> Verdict:
+    def _decided(self, sealed: Sealed, carried: Carried, dies: bool) -> Verdict:
         """Decide, and keep the event's own row as *screen* does. A crash before any change leaves nothing behind."""
         now_ms = sealed.position.append_ms
         context = Context(now_ms, sealed.position.offset, SEAL_KID, ADMISSION_KID)
         outcome = decide(TenantState(self.rows, self._memsad), sealed, self.policy, context, carried)
-        if cut is not None:
+        if dies:
             again = decide(TenantState(self.rows, self._memsad), sealed, self.policy, context, carried)
             if again.verdict != outcome.verdict:
                 raise StateError("decided anew after a crash, the verdict differs")
@@ -162,9 +162,7 @@ class Decided:
         live = self.rows.get(key)
         if live is None or EVENT.load(live).expires_ms <= now_ms:
             place, ends_ms = sealed.position, duplicates.expires_ms(now_ms)
-            row = EventRow(
-                topic=place.topic, offset=place.offset, digest=sealed.payload_digest, redo=(), expires_ms=ends_ms
-            )
+            row = EventRow(topic=place.topic, offset=place.offset, digest=sealed.payload_digest, expires_ms=ends_ms)
             self.rows[key] = dump(row)
         return outcome.verdict
 

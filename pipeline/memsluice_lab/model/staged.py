@@ -1,14 +1,14 @@
 """The *screen* stage itself under the model's actions: sealed bytes in, rows and sealed bytes out.
 
-It checks seals, changes rows in order and sends outputs; it can be cut in the middle of an event, and be given a record
-again.
+It checks seals, changes rows in order and sends outputs; it can die before an event's transaction is committed, and be
+given a record again.
 """
 
 from memsluice.envelope.records import Accepted, landing_from_bytes, verdict_from_bytes
 from memsluice.envelope.seals import RELEASED, Admission, Sealed, sealed_to_bytes
 from memsluice.envelope.verdict import Verdict
 from memsluice.errors import StateError
-from memsluice.events.records import Output, Record
+from memsluice.events.records import Record
 from memsluice.gate.commands.let_in import let_in
 from memsluice.gate.commands.ruling import Carried
 from memsluice.gate.policy.model import Policy
@@ -23,7 +23,7 @@ class Staged(Decided):
     def __init__(self, in_force: Policy) -> None:
         super().__init__(in_force)
         self._stage = self._started()
-        self._done: list[tuple[Record, list[Output]]] = []
+        self._done: list[Record] = []
         self._last: Accepted | None = None
         self._texts: dict[int, str] = {}
 
@@ -33,21 +33,20 @@ class Staged(Decided):
     def _vector(self) -> str | None:
         return VECTOR
 
-    def _decided(self, sealed: Sealed, carried: Carried, cut: float | None) -> Verdict:
+    def _decided(self, sealed: Sealed, carried: Carried, dies: bool) -> Verdict:
         value = sealed_to_bytes(KEYRING, SEAL_KID, sealed)
         place, at = sealed.position.offset, sealed.position.append_ms
         record = Record(names.SEALED, PARTITION, place, TENANT.encode(), value, (), at)
         step = self._stage.process(record, self.rows)
         changes = [(change.key, change.value) for change in step.changes]
-        if cut is not None:
-            self.rows.change(changes[: int(cut * len(changes))])
+        if dies:
             self._stage = self._started()
             again = self._stage.process(record, self.rows)
             if list(again.outputs) != list(step.outputs):
                 raise StateError("what is sent after a crash differs from what was decided before it")
             changes = [(change.key, change.value) for change in again.changes]
         self.rows.change(changes)
-        self._done.append((record, list(step.outputs)))
+        self._done.append(record)
         verdict = verdict_from_bytes(KEYRING, TENANT, step.outputs[0].value or b"")
         self._last = None
         for output in step.outputs[1:]:
@@ -73,13 +72,14 @@ class Staged(Decided):
         return sealed_to_bytes(KEYRING, SEAL_KID, carried).decode()
 
     def redeliver(self, back: int) -> str:
-        """As :meth:`Decided.redeliver`: the answer's very bytes again, or nothing where it is forgotten."""
+        """As :meth:`Decided.redeliver`: what was decided was sent, so nothing is sent, and no row changes."""
         if back > len(self._done):
             return ""
-        record, outputs = self._done[-back]
+        record = self._done[-back]
         step = self._stage.process(record, self.rows)
-        if step.changes or list(step.outputs) not in (outputs, []):
-            return f"a re-delivery of offset {record.offset} changes {len(step.changes)} rows or sends something else"
+        if step.changes or step.outputs:
+            sent = f"changes {len(step.changes)} rows, sends {len(step.outputs)} records"
+            return f"a re-delivery of offset {record.offset} {sent}"
         return ""
 
 

@@ -215,7 +215,7 @@ class Walk:
         return Wait(span)
 
     def _crash(self) -> Crash:
-        return Crash(self._chance.random())
+        return Crash()
 
     def _redeliver(self) -> Redeliver:
         return Redeliver(self._chance.randint(1, 8))

@@ -28,7 +28,6 @@ PLANTED: Final[dict[str, Callable[[], Iterator[Any]]]] = {
     "rows kept that were not committed": planted_runtime.overlay_kept,
     "markers not written": planted_stages.markers_not_written,
     "re-delivery not known": planted_stages.redelivery_unknown,
-    "a re-delivery's version anew": planted_stages.version_anew,
     "id not stable": planted_stages.unstable_id,
     "deduplicated by the wrong key": planted_stages.deduplicated_by_wrong_key,
     "taint forgotten": planted_stages.taint_forgotten,

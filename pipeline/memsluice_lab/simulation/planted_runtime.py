@@ -12,6 +12,7 @@ from memsluice.gate.state.kinds import ENTRY
 from memsluice.runtimes.kafka import consumer_thread, fence, lanes
 from memsluice.runtimes.kafka.fence import Fence
 from memsluice.runtimes.kafka.lanes import Lane
+from memsluice.runtimes.kafka.packing import Packing
 from memsluice.runtimes.kafka.restore import restore
 from memsluice.runtimes.kafka.state import StateRows
 from memsluice.topics import names
@@ -78,17 +79,24 @@ async def _nothing(_given_up: Any) -> None:
     return None
 
 
+class _Sending(Packing):
+    """What sends otherwise than a packing does."""
+
+    def __init__(self, send: Callable[..., Any], flush: Callable[[], Any]) -> None:
+        self.send, self.flush = send, flush  # type: ignore[method-assign]
+
+
 def not_persisted(kind: str, which: Callable[[bytes | None], bool] = lambda _value: True) -> Patches:
     """Rows of a kind are decided with and never sent to the changelog."""
     honest, part = Lane._send, b"\0" + kind.encode() + b"\0"
 
-    async def send(self: Any, result: Any, sending: Any) -> Any:
+    async def send(self: Any, result: Any, packing: Any) -> Any:
         async def selected(topic: str, partition: int, key: Any, value: Any, headers: Any = ()) -> Any:
             if self._rows is not None and topic == self._rows.changelog and part in key and which(value):
                 key = b"lost\0" + key
-            return await sending(topic, partition, key, value, headers)
+            return await packing.send(topic, partition, key, value, headers)
 
-        return await honest(self, result, selected)
+        return await honest(self, result, _Sending(selected, packing.flush))
 
     yield patch.object(Lane, "_send", send)
 
@@ -108,12 +116,13 @@ def settle_before_commit() -> Patches:
     async def commit(self: Any, batch: Any) -> None:
         written: list[Any] = []
 
-        async def work(send: Any) -> None:
+        async def work(packing: Any) -> None:
             for result in batch:
-                rows = await self._send(result, send)
+                rows = await self._send(result, packing)
                 written.append(rows)
                 if self._rows is not None and result.rows is not None and rows:
-                    self._rows.state.settle(result.rows, (await rows[-1]).offset)
+                    await packing.flush()
+                    self._rows.state.settle(result.rows, rows[-1].offset)
 
         offsets = lanes._offsets(batch)
         await honest(self._fence, work, offsets)
@@ -137,9 +146,9 @@ def outputs_after_commit() -> Patches:
             result.outputs = ()
         await honest(self, batch)
 
-        async def late(send: Any) -> None:
+        async def late(packing: Any) -> None:
             for one in outputs:
-                await send(one.topic, one.partition, one.key, one.value, one.headers)
+                await packing.send(one.topic, one.partition, one.key, one.value, one.headers)
 
         await self._fence.transact(late, {})
 

@@ -49,25 +49,7 @@ def redelivery_unknown() -> Patches:
     """*screen* does not know what it decided before."""
     yield set_back()  # else nothing comes to *screen* twice
     yield patch.object(screen, "_delivered", lambda *_: False)
-    yield patch.object(ScreenStage, "_event_row", lambda self, sealed, rows: None)
-
-
-def version_anew() -> Patches:
-    """A re-delivery gets the version of the place where it lies the second time."""
-    yield set_back()  # else nothing comes to *screen* twice
-
-    def again(self: Any, sealed: Any, rows: Any, keyring: Any, record: Any) -> Any:
-        row = None if sealed.type == "marker" else self._event_row(sealed, rows)
-        if row is None:
-            return []
-        step = ScreenStage(self._keys, self._policies, 2, self._now_ms)
-        with (
-            patch.object(screen, "_delivered", lambda *_: False),
-            patch.object(ScreenStage, "_event_row", lambda self, sealed, rows: None),
-        ):
-            return step.process(record, rows).outputs
-
-    yield patch.object(ScreenStage, "_again", again)
+    yield patch.object(ScreenStage, "_half_there", lambda self, sealed, rows: False)
 
 
 def unstable_id() -> Patches:

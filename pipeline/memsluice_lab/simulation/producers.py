@@ -14,6 +14,8 @@ from memsluice_lab.simulation.broker import TP, Broker, Message
 from memsluice_lab.simulation.loop import WorkerLoop
 
 RETRY_S = 0.5
+BATCH_MAX = 8
+"""Records of a batch: few, so that one transaction has several batches of a topic."""
 
 
 class Placed(NamedTuple):
@@ -89,12 +91,6 @@ class _Accumulator:
         self._waiting: set[asyncio.Future[Any]] = set()
         self._scheduled = False
 
-    async def add_message(
-        self, tp: Any, key: bytes | None, value: bytes | None, timeout: float, headers: Any = ()
-    ) -> "asyncio.Future[Any]":
-        """Queue a record."""
-        return self.add((tp[0], tp[1]), Message(key, value, tuple(headers)))
-
     def add(self, tp: TP, message: Message) -> "asyncio.Future[Any]":
         """Queue a record; the future has its place."""
         future = self._wire.loop.create_future()
@@ -151,6 +147,24 @@ class _Accumulator:
             await asyncio.sleep(0)
 
 
+class Builder:
+    """As much of aiokafka's ``BatchBuilder`` as the fence uses; a full one has BATCH_MAX records."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+
+    def append(self, *, timestamp: None, key: bytes | None, value: bytes | None, headers: Any) -> Any:
+        """Add a record; return None where the batch is full."""
+        if len(self.messages) == BATCH_MAX:
+            return None
+        self.messages.append(Message(key, value, tuple(headers)))
+        return self.messages[-1]
+
+    def record_count(self) -> int:
+        """Return how many records there are."""
+        return len(self.messages)
+
+
 class _Manager:
     def __init__(self, owner: "TransactionalProducer") -> None:
         self._owner = owner
@@ -158,11 +172,6 @@ class _Manager:
     def is_in_transaction(self) -> bool:
         """Whether a transaction is open."""
         return self._owner.open
-
-
-class _Client:
-    async def _wait_on_metadata(self, topic: str) -> None:
-        """Do nothing: every topic is known."""
 
 
 class TransactionalProducer:
@@ -176,7 +185,6 @@ class TransactionalProducer:
         self.open = False
         self._message_accumulator = _Accumulator(wire, self._send)
         self._txn_manager = _Manager(self)
-        self.client = _Client()
 
     async def start(self) -> None:
         """Ask for the id; waits for a broker that is away."""
@@ -201,13 +209,19 @@ class TransactionalProducer:
             self._error = error
             raise
 
-    async def send(
-        self, topic: str, *, value: bytes | None, key: bytes | None, partition: int, headers: Any
-    ) -> "asyncio.Future[Any]":
-        """Queue a record. Raises what ended this producer."""
+    def _serialize(self, key: bytes | None, value: bytes | None, headers: Any) -> None:
+        """Do nothing: no record is too large."""
+
+    def create_batch(self) -> Builder:
+        """Return an empty batch."""
+        return Builder()
+
+    async def send_batch(self, batch: Builder, topic: str, *, partition: int) -> "asyncio.Future[Any]":
+        """Queue a batch's records; the future has the first one's place. Raises what ended this producer."""
         if self._error is not None:
             raise self._error
-        return self._message_accumulator.add((topic, partition), Message(key, value, tuple(headers)))
+        first, *_ = [self._message_accumulator.add((topic, partition), message) for message in batch.messages]
+        return first
 
     async def send_offsets_to_transaction(self, offsets: dict[Any, int], group: str) -> None:
         """Add offsets."""

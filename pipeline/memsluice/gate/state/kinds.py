@@ -8,7 +8,7 @@ one. Names in rows are short where rows are many.
 
 from typing import TypeVar, cast
 
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from memsluice.envelope.space import DEFAULT_DIMENSIONS, DEFAULT_MODEL
 from memsluice.envelope.verdict import Decision
@@ -209,20 +209,12 @@ class LyingRow(Struct, frozen=True, kw_only=True):
     expires_ms: int | None = field(name="x")
 
 
-class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One decided event: which record had the id, and all that was decided of it, to be sent and done again.
-
-    ``redo`` has every changed row (kind, id, value; null: deleted), ``lying`` those of the counts. ``verdict`` and
-    ``vector`` are absent where nothing will be sent again.
-    """
+class EventRow(Struct, frozen=True, kw_only=True):
+    """One decided event: which record had the id and what it said, and how long that counts."""
 
     topic: str
     offset: int
     digest: str
-    verdict: Raw | UnsetType = UNSET
-    vector: str | UnsetType | None = UNSET
-    redo: tuple[tuple[str, str, Raw], ...]
-    lying: tuple[tuple[str, Raw], ...] = ()
     expires_ms: int = field(name="x")
 
 

@@ -1,15 +1,14 @@
 """Planted crashes, for tests: ``MEMSLUICE_CRASH_AT=<point>:<n>`` kills the process at the n-th pass of a point.
 
 A test facility. Without the variable every point is a comparison of two strings. The death is ``SIGKILL``: no
-handler, no flush, no commit. What the point's name says has happened *has* happened: the pending sends handed to
-:meth:`Faults.reach` are confirmed by the broker first.
+handler, no flush, no commit. What the point's name says has happened *has* happened: what :meth:`Faults.reach` is told
+to wait for is confirmed by the broker first.
 """
 
-import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 from memsluice.errors import ConfigError
 
@@ -50,11 +49,12 @@ class Faults:
             raise ConfigError(f"{VARIABLE}: {text!r} is not <point>:<n>")
         return cls(point, int(passes or "1"))
 
-    async def reach(self, point: str, pending: Iterable["asyncio.Future[Any]"] = ()) -> None:
-        """Pass a point; at the armed pass wait for ``pending`` and crash."""
+    async def reach(self, point: str, confirmed: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Pass a point; at the armed pass wait until what was sent is ``confirmed``, and crash."""
         if point != self.point:
             return
         self._left -= 1
         if self._left == 0:
-            await asyncio.gather(*pending)
+            if confirmed is not None:
+                await confirmed()
             self._crash()

@@ -11,7 +11,7 @@ reader could reject it.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
@@ -31,7 +31,7 @@ from aiokafka.structs import TopicPartition
 
 from memsluice.deployment.connection import Connection
 from memsluice.errors import Fenced, MemsluiceError, NotCommitted, OutputTooLarge
-from memsluice.events.records import Headers
+from memsluice.runtimes.kafka.packing import Packing, Waited
 from memsluice.runtimes.kafka.spec import StageSpec
 
 LOST: Final = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, UnknownProducerId)
@@ -43,12 +43,8 @@ RETRY_MS: Final = 20
 BATCH_BYTES: Final = 256 * 1024
 """Largest batch of records; every topic here takes one."""
 REQUEST_TIMEOUT_MS: Final = 60_000
-OUT_OF_BAND_TIMEOUT_S: Final = 60.0
 CLOSE_S: Final = 2.0
 """How long a close waits for the broker to end what is open; it ends it by itself after the transaction's timeout."""
-
-Send = Callable[[str, int, bytes | None, bytes | None, Headers], Awaitable["asyncio.Future[Any]"]]
-"""Queues one record within the open transaction; the future resolves with the broker's metadata."""
 
 
 def transactional_id(app_id: str, partition: int) -> str:
@@ -139,37 +135,29 @@ class Fence:
         except KafkaError as error:
             raise self._named(error) from error
 
-    async def transact(self, work: Callable[[Send], Awaitable[None]], offsets: dict[TopicPartition, int]) -> None:
+    async def transact(self, work: Callable[[Packing], Awaitable[None]], offsets: dict[TopicPartition, int]) -> None:
         """Run ``work``, which sends records, and commit them with these offsets of the stage's group.
 
         Raises Fenced where the broker refuses this owner, NotCommitted where it went away, KafkaError for any other
         failure. Whether the broker committed is known to whoever begins anew.
         """
-        producer, topics, sent = self._producer, list[str](), []
-
-        async def send(
-            topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()
-        ) -> "asyncio.Future[Any]":
-            topics.append(topic)
-            sent.append(await append(producer, topic, partition, key, value, headers))
-            sent[-1].add_done_callback(_seen)  # where one before it fails, nobody asks for this one
-            return sent[-1]
-
+        producer = self._producer
+        packing = Packing(producer, _seen)
         try:
             await producer.begin_transaction()
-            await work(send)
-            await _all(sent)
+            await work(packing)
+            await packing.flush()
             # Not beside the records: the broker asks the coordinator about both, and drops a question that waits when
             # the next one of the same transaction comes (KIP-890). The client would repeat it, after a pause.
             await producer.send_offsets_to_transaction(offsets, self._group)
             await producer.commit_transaction()
         except KafkaError as error:
-            if isinstance(error, TOO_LARGE) and len(topics) > len(sent):
+            if isinstance(error, TOO_LARGE) and packing.sending:
                 raise OutputTooLarge(
-                    f"a record for {topics[-1]} is larger than a worker sends at all "
+                    f"a record for {packing.sending} is larger than a worker sends at all "
                     f"({self._settings['max_request_size']} bytes): that is a defect, please report it"
                 ) from error
-            raise self._named(error, _refused(topics, sent)) from error
+            raise self._named(error, _refused(packing.waited)) from error
 
     def _named(self, error: KafkaError, topic: str = "") -> MemsluiceError | KafkaError:
         """Return what an error (of a record for that topic) means to the stage; itself where beginning anew would not
@@ -213,32 +201,9 @@ def _seen(future: "asyncio.Future[Any]") -> None:
         future.exception()
 
 
-async def _all(futures: Sequence["asyncio.Future[Any]"]) -> None:
-    """Wait for every future; raise the first error, with those of the others looked at."""
-    done = await asyncio.gather(*futures, return_exceptions=True)
-    for result in done:
-        if isinstance(result, BaseException):
-            raise result
-
-
-def _refused(topics: Sequence[str], sent: Sequence["asyncio.Future[Any]"]) -> str:
-    """Return the topic of the first record that was too large; empty where none was."""
-    for topic, future in zip(topics, sent, strict=False):  # the last was not taken, as a rule
+def _refused(waited: Waited) -> str:
+    """Return the topic of the first batch that was too large; empty where none was."""
+    for topic, future in waited:
         if future.done() and not future.cancelled() and isinstance(future.exception(), TOO_LARGE):
             return topic
     return ""
-
-
-async def append(
-    producer: Any, topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()
-) -> "asyncio.Future[Any]":
-    """Queue one record on an aiokafka producer and return the future of its metadata.
-
-    A record without key and value, which Kafka takes, is refused by aiokafka's own ``send``. Raises KafkaError.
-    """
-    if key is not None or value is not None:
-        return await producer.send(topic, value=value, key=key, partition=partition, headers=list(headers))  # type: ignore[no-any-return]
-    await producer.client._wait_on_metadata(topic)
-    return await producer._message_accumulator.add_message(  # type: ignore[no-any-return]
-        TopicPartition(topic, partition), None, None, OUT_OF_BAND_TIMEOUT_S, headers=list(headers)
-    )

@@ -19,7 +19,8 @@ from memsluice.errors import OutputTooLarge
 from memsluice.log import get_logger
 from memsluice.runtimes.kafka.delivery import Owner, RecordResult
 from memsluice.runtimes.kafka.faults import AFTER_CHANGELOG, AFTER_COMMIT, AFTER_OUTPUT, AFTER_PROCESS
-from memsluice.runtimes.kafka.fence import Fence, Send
+from memsluice.runtimes.kafka.fence import Fence
+from memsluice.runtimes.kafka.packing import Packing, Sent
 from memsluice.runtimes.kafka.restore import OpenLog, restore
 from memsluice.runtimes.kafka.state import StateRows
 
@@ -162,11 +163,11 @@ class Lane:
         return batch
 
     async def _commit(self, batch: list[RecordResult]) -> None:
-        rows: list[list[asyncio.Future[Any]]] = []
+        rows: list[list[Sent]] = []
 
-        async def work(send: Send) -> None:
+        async def work(packing: Packing) -> None:
             for result in batch:
-                rows.append(await self._send(result, send))
+                rows.append(await self._send(result, packing))
 
         offsets = _offsets(batch)
         try:
@@ -180,25 +181,25 @@ class Lane:
             self._owner.app.consumer.committed_at(where, place)
         for result, written in zip(batch, rows, strict=True):
             if self._rows is not None and result.rows is not None and written:
-                self._rows.state.settle(result.rows, written[-1].result().offset)
+                self._rows.state.settle(result.rows, written[-1].offset)
             self._owner.release(result.message)
         self.outstanding -= len(batch)
         self._done(len(batch))
 
-    async def _send(self, result: RecordResult, send: Send) -> list["asyncio.Future[Any]"]:
-        """Send one record's rows, then its outputs; return the futures of the rows."""
+    async def _send(self, result: RecordResult, packing: Packing) -> list[Sent]:
+        """Send one record's rows, then its outputs; return where the rows lie."""
         faults = self._owner.faults
         await faults.reach(AFTER_PROCESS)
         written = []
         if self._rows is not None and result.rows is not None:
             for change in result.rows.changes:
-                written.append(await send(self._rows.changelog, result.rows.partition, change.key, change.value, ()))
-        await faults.reach(AFTER_CHANGELOG, written)
-        sent = []
+                where = self._rows.changelog, result.rows.partition
+                written.append(await packing.send(*where, change.key, change.value))
+        await faults.reach(AFTER_CHANGELOG, packing.flush)
         for output in result.outputs:
             self._owner.check(output)
-            sent.append(await send(output.topic, output.partition, output.key, output.value, output.headers))
-        await faults.reach(AFTER_OUTPUT, sent)
+            await packing.send(output.topic, output.partition, output.key, output.value, output.headers)
+        await faults.reach(AFTER_OUTPUT, packing.flush)
         return written
 
     async def _catch_up(self) -> None:
@@ -246,7 +247,7 @@ def _places(batch: list[RecordResult]) -> str:
     return ", ".join(f"{topic} offset {min(each)} to {max(each)}" for topic, each in offsets.items())
 
 
-async def _nothing(_: Send) -> None:
+async def _nothing(_: Packing) -> None:
     return None
 
 

@@ -1,0 +1,80 @@
+"""Equal texts of one tenant are encoded once, within bounds; nobody gains or loses by what another tenant wrote."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memsluice.encoder.remembering import Remembering
+
+
+class Counting:
+    """An encoder that keeps what it was given; a text's vector is its length."""
+
+    model_id, revision, dimensions = "counting", "1", 2
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return float32 of shape (len(texts), 2)."""
+        if "fails" in texts:
+            raise ValueError("fails")
+        self.given += texts
+        return np.array([[len(text), 1] for text in texts], np.float32)
+
+
+def lengths(remembering: Remembering, *said: tuple[str, str]) -> list[float]:
+    """Read some texts, and return the first component of each vector."""
+    return [float(vector[0]) for vector, _ in remembering.read(said)]
+
+
+def test_a_text_is_encoded_once_and_each_gets_its_own() -> None:
+    """What is known and what is new stand in the order in which they were asked for, in one call and in two."""
+    encoder = Counting()
+    remembering = Remembering(encoder)
+    assert lengths(remembering, ("acme", "a"), ("acme", "bb")) == [1, 2]
+    assert lengths(remembering, ("acme", "ccc"), ("acme", "bb"), ("acme", "dddd"), ("acme", "a")) == [3, 2, 4, 1]
+    assert encoder.given == ["a", "bb", "ccc", "dddd"]
+
+
+def test_what_another_tenant_wrote_saves_nobody_anything() -> None:
+    """By how long an event takes nobody learns what others write; half a surrogate pair is a text like others."""
+    encoder = Counting()
+    remembering = Remembering(encoder)
+    lengths(remembering, ("acme", "a\ud83d"))
+    assert lengths(remembering, ("other", "a\ud83d"), ("acme", "a\ud83d")) == [2, 2]
+    assert encoder.given == ["a\ud83d"] * 2
+
+
+def test_a_tenant_pushes_out_its_own_texts_alone_and_the_one_least_asked_for() -> None:
+    """Whoever writes much costs others nothing, and what is asked for again stays."""
+    encoder = Counting()
+    remembering = Remembering(encoder, each_max=2, tenants_max=2)
+    lengths(remembering, ("other", "kept"), ("acme", "a"), ("acme", "bb"))
+    lengths(remembering, ("acme", "a"))
+    lengths(remembering, ("acme", "ccc"))
+    encoder.given.clear()
+    assert lengths(remembering, ("other", "kept"), ("acme", "a"), ("acme", "bb")) == [4, 1, 2]
+    assert encoder.given == ["bb"]
+
+
+def test_tenants_are_bounded_and_give_way_in_turn() -> None:
+    """A deployment of many tenants takes no more memory than one of few."""
+    encoder = Counting()
+    remembering = Remembering(encoder, tenants_max=2)
+    for tenant in ("one", "two", "three"):
+        lengths(remembering, (tenant, "a"))
+    encoder.given.clear()
+    lengths(remembering, ("three", "a"), ("two", "a"), ("one", "a"))
+    assert len(encoder.given) == 1
+
+
+def test_what_fails_is_not_remembered() -> None:
+    """The stage asks again text by text, and then each has its vector."""
+    encoder = Counting()
+    remembering = Remembering(encoder)
+    with pytest.raises(ValueError, match="fails"):
+        remembering.read([("acme", "a"), ("acme", "fails")])
+    assert lengths(remembering, ("acme", "a")) == [1]

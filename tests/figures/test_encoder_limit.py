@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from memsluice.errors import StateError
-from memsluice_lab.figures.encoder_limit import Product, kernels, products_of
+from memsluice_lab.figures.encoder_limit import BEST, Product, kernels, limits, products_of
 
 
 def test_products_are_counted_by_their_shapes() -> None:
@@ -39,3 +39,18 @@ def test_every_kernel_computes_the_product(dtype: torch.dtype) -> None:
         assert isinstance(result, torch.Tensor), name
         assert result.shape == (32, 64), name
         torch.testing.assert_close(result.float(), results["mm"].float(), rtol=0.02, atol=0.5, msg=name)
+
+
+def test_the_limit_is_the_least_of_what_every_kernel_takes_on_all_cores() -> None:
+    """A limit that leaves a core idle would be easy to reach: each kernel is tried with all cores at one product, and
+    with one for each; what other threads use stays as it was."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        found = limits({Product(64, 32, 16): 3, Product(32, 16, 8): 1}, torch.float32, 2)
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+    best = found.pop(BEST)
+    assert {name.split(", ")[-1] for name in found} == {"all cores at one", "a core each"}
+    assert 0 < best <= min(found.values())

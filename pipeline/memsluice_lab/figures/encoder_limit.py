@@ -1,9 +1,13 @@
 """How near the encoder comes to what the machine's matrix products allow: beside the same products by themselves."""
 
+import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from statistics import median
+from threading import Barrier
 from typing import Any, NamedTuple
 
 import torch
@@ -12,13 +16,12 @@ from torch.profiler import ProfilerActivity, profile
 from memsluice.encoder import load_encoder
 from memsluice.encoder.base import read
 from memsluice.errors import StateError
-from memsluice_lab.baselines import OWN_BATCHES
+from memsluice.runtimes.assembly import SEAL_BATCH
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import read_stream
 
-TEXTS = 512
-BATCH = max(OWN_BATCHES)
+TEXTS = 1_024
 ROUNDS = 5
 CALLS = 3
 """Of each kernel, of which the fastest counts."""
@@ -45,26 +48,31 @@ Kernel = Callable[[], object]
 
 
 def encoder_of_limit(setting: Setting) -> Measured:
-    """The time that the linear layers' products take by the machine's best kernel, over that of reading the texts."""
+    """The time that the linear layers' products take by the machine's best kernel, over that of reading the texts.
+
+    They are read as *seal* reads them: a batch in each of as many threads as there are cores, one core each.
+    """
     with streams(setting) as paths:
         texts = [str(line["text"]) for path in paths for line in read_stream(path) if line["kind"] == "write"]
-    chosen, encoder = texts[:: max(1, len(texts) // TEXTS)][:TEXTS], load_encoder()
+    chosen, cores = texts[:: max(1, len(texts) // TEXTS)][:TEXTS], len(os.sched_getaffinity(0))
+    encoder, batches = load_encoder(threads=1), [chosen[at : at + SEAL_BATCH] for at in range(0, TEXTS, SEAL_BATCH)]
 
     def whole() -> None:
-        for at in range(0, len(chosen), BATCH):
-            read(encoder, chosen[at : at + BATCH])
+        with ThreadPoolExecutor(cores) as threads:
+            list(threads.map(lambda batch: read(encoder, batch), batches))
 
     whole()  # the first call pays for kernels prepared on first use
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recorded:
-        whole()
+        for batch in batches:
+            read(encoder, batch)
     products = products_of((event.name, event.input_shapes) for event in recorded.events() or ())
     dtype = torch.bfloat16 if getattr(encoder, "precision", "") == "bf16" else torch.float32
     taken, best = list[float](), list[dict[str, float]]()
     for number in range(ROUNDS):
         taken.append(_timed(whole))
-        best.append(_limits(products, dtype))
+        best.append(limits(products, dtype, cores))
         setting.say(f"round {number + 1} of {ROUNDS}: {taken[-1]:.2f} s, products alone {best[-1][BEST]:.2f} s")
-    return _measured(products, dtype, taken, best)
+    return _measured(products, dtype, taken, best, cores)
 
 
 def products_of(events: Iterable[tuple[str, Sequence[Sequence[int]]]]) -> Counter[Product]:
@@ -103,15 +111,51 @@ def kernels(product: Product, dtype: torch.dtype) -> dict[str, Kernel]:
     return {**found, "oneDNN, packed": lambda: linear(left, packed, None, "none", [], "")}
 
 
-@torch.inference_mode()
-def _limits(products: Mapping[Product, int], dtype: torch.dtype) -> dict[str, float]:
-    """Return the seconds that all products take, by kernel, and by the best one for each shape."""
+def limits(products: Mapping[Product, int], dtype: torch.dtype, cores: int) -> dict[str, float]:
+    """Return the seconds that all products take, by kernel, and by the best one for each shape: all cores at one
+    product, or each at one of its own, whichever takes less."""
     spent = defaultdict[str, float](float)
     for product, count in products.items():
-        seconds = {name: min(_timed(kernel) for _ in range(CALLS)) for name, kernel in kernels(product, dtype).items()}
+        seconds = {f"{name}, all cores at one": one for name, one in _joint(product, dtype, cores).items()}
+        seconds |= {f"{name}, a core each": one for name, one in _apart(product, dtype, cores).items()}
         for name, one in {**seconds, BEST: min(seconds.values())}.items():
             spent[name] += count * one
     return dict(spent)
+
+
+@torch.inference_mode()
+def _joint(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
+    torch.set_num_threads(cores)
+    try:
+        return {name: min(_timed(one) for _ in range(CALLS)) for name, one in kernels(product, dtype).items()}
+    finally:
+        torch.set_num_threads(1)
+
+
+def _apart(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
+    """Return the seconds of a product while each core computes one of its own: together they take no longer."""
+    begin = Barrier(cores)
+
+    @torch.inference_mode()
+    def one(_: int) -> dict[str, list[tuple[float, float]]]:
+        found = dict[str, list[tuple[float, float]]]()
+        for name, kernel in kernels(product, dtype).items():
+            kernel()
+            begin.wait()
+            began = [time.perf_counter()]
+            for _ in range(CALLS):
+                kernel()
+                began.append(time.perf_counter())
+            found[name] = list(pairwise(began))
+        return found
+
+    with ThreadPoolExecutor(cores) as threads:
+        each = list(threads.map(one, range(cores)))
+    return {
+        name: min(max(end - began for began, end in calls) for calls in zip(*(of[name] for of in each), strict=True))
+        / cores
+        for name in each[0]
+    }
 
 
 def _timed(work: Callable[[], Any]) -> float:
@@ -121,17 +165,24 @@ def _timed(work: Callable[[], Any]) -> float:
 
 
 def _measured(
-    products: Mapping[Product, int], dtype: torch.dtype, taken: Sequence[float], best: Sequence[Mapping[str, float]]
+    products: Mapping[Product, int],
+    dtype: torch.dtype,
+    taken: Sequence[float],
+    best: Sequence[Mapping[str, float]],
+    cores: int,
 ) -> Measured:
     operations = sum(count * product.operations for product, count in products.items())
-    shares = [limits[BEST] / spent for spent, limits in zip(taken, best, strict=True)]
+    shares = [of[BEST] / spent for spent, of in zip(taken, best, strict=True)]
     rows = [
-        ("texts", f"{TEXTS}, {BATCH} at a time, with their wording; {torch.get_num_threads()} threads, {dtype}"),
+        (
+            "texts",
+            f"{TEXTS:,}, {SEAL_BATCH} a batch, their wording read; {cores} batches at once, a core each; {dtype}",
+        ),
         ("products", f"{sum(products.values()):,} of {len(products)} shapes, {operations / 1e9:,.0f} GFLOP"),
         ("the encoder", f"{operations / 1e9 / median(taken):.0f} GFLOP/s, {1_000 * median(taken):.0f} ms"),
     ]
     for name in best[0]:
-        middle = median(limits[name] for limits in best)
+        middle = median(of[name] for of in best)
         rows.append((f"products alone, {name}", f"{operations / 1e9 / middle:.0f} GFLOP/s"))
     rows.append(("rounds", ", ".join(f"{share:.3f}" for share in shares)))
     return Measured(median(shares), tuple(rows))

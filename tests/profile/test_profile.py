@@ -99,6 +99,14 @@ def test_samples_share_what_the_kernel_says_of_their_thread() -> None:
     assert stacks.scaled(found, 11.5)["h (c.py)",] == pytest.approx(2.0)
 
 
+def test_a_thread_that_was_seen_outside_of_all_functions_costs_what_it_costs() -> None:
+    """A thread that lives for a moment is often caught before its first function, or behind its last."""
+    (stack,) = parse("thread (0x1F): Thread-15 (_run) 3\n")
+    assert (stack.thread, stack.samples) == (31, 3)
+    assert weighed([stack], {31: ThreadTime("python", 1.5)}) == {(stacks.BEGINNING,): 1.5}
+    assert stacks.layer_of(stack.frames) == stacks.REST
+
+
 def test_a_thread_that_ended_weighs_as_the_others() -> None:
     """Its samples are not lost, though the kernel says nothing of it any more; all of them is a mistake."""
     found = weighed([Stack(8, ("a",), 4), Stack(3, ("b",), 2)], {8: ThreadTime("python", 1.0)})

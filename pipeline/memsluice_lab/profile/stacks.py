@@ -18,6 +18,8 @@ SIGNING, DECIDE, STATE = "serialisation, signatures", "decide (all of gate/)", "
 KAFKA, RUNTIME, STORE = "Kafka client (aiokafka, Faust)", "our runtime (batches, lanes, fence)", "Weaviate client"
 STAGES, TELEMETRY, REST = "stages", "logs and telemetry", "event loop, interpreter, the rest"
 WAKING = "threads that only wake up and wait"
+BEGINNING = "a thread that begins, or ends"
+"""The one frame of a thread that was looked at outside of all functions."""
 _PATHS = (
     (PRODUCTS, r"<lambda> \(.*memsluice/encoder/minilm"),
     (ENCODER, r"memsluice/encoder/|[(/](tokenizers|torch)/[^)]*\.py"),
@@ -63,7 +65,7 @@ def parse(text: str) -> list[Stack]:
         first, *frames = together.split(";")
         thread = _THREAD.fullmatch(first)
         number = None if thread is None else int(thread[1], 0)
-        found.append(Stack(number, tuple(frames if thread else [first, *frames]), int(samples)))
+        found.append(Stack(number, tuple(frames if thread else [first, *frames]) or (BEGINNING,), int(samples)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Equal texts of one tenant are encoded once, within bounds; nobody gains or loses by what another tenant wrote."""
+"""Equal texts of one writer are encoded once, within bounds; nobody gains or loses by what somebody else wrote."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memsluice.encoder.remembering import Remembering
+from memsluice.encoder.remembering import Remembering, Writer
 
 
 class Counting:
@@ -26,8 +26,8 @@ class Counting:
 
 
 def lengths(remembering: Remembering, *said: tuple[str, str]) -> list[float]:
-    """Read some texts, and return the first component of each vector."""
-    return [float(vector[0]) for vector, _ in remembering.read(said)]
+    """Read some texts, each with its tenant, and return the first component of each vector."""
+    return [float(vector[0]) for vector, _ in remembering.read([((who, "k", "ada"), text) for who, text in said])]
 
 
 def test_a_text_is_encoded_once_and_each_gets_its_own() -> None:
@@ -39,19 +39,32 @@ def test_a_text_is_encoded_once_and_each_gets_its_own() -> None:
     assert encoder.given == ["a", "bb", "ccc", "dddd"]
 
 
-def test_what_another_tenant_wrote_saves_nobody_anything() -> None:
+def test_an_equal_text_of_one_call_is_encoded_once_and_its_vector_is_nobodys_to_change() -> None:
+    """What is remembered and what is handed out is one array: whoever wrote to it would change what comes later."""
+    encoder = Counting()
+    remembering = Remembering(encoder)
+    assert lengths(remembering, ("acme", "a"), ("acme", "a"), ("other", "a")) == [1, 1, 1]
+    assert encoder.given == ["a", "a"]
+    ((vector, _),) = remembering.read([(("acme", "k", "ada"), "a")])
+    with pytest.raises(ValueError, match="read-only"):
+        vector[0] = 7
+
+
+@pytest.mark.parametrize("other", [("other", "k", "ada"), ("acme", "k", "bob"), ("acme", "l", "ada")])
+def test_what_somebody_else_wrote_saves_nobody_anything(other: Writer) -> None:
     """By how long an event takes nobody learns what others write; half a surrogate pair is a text like others."""
     encoder = Counting()
     remembering = Remembering(encoder)
-    lengths(remembering, ("acme", "a\ud83d"))
-    assert lengths(remembering, ("other", "a\ud83d"), ("acme", "a\ud83d")) == [2, 2]
+    own = ("acme", "k", "ada")
+    remembering.read([(own, "a\ud83d")])
+    remembering.read([(other, "a\ud83d"), (own, "a\ud83d")])
     assert encoder.given == ["a\ud83d"] * 2
 
 
-def test_a_tenant_pushes_out_its_own_texts_alone_and_the_one_least_asked_for() -> None:
+def test_a_writer_pushes_out_its_own_texts_alone_and_the_one_least_asked_for() -> None:
     """Whoever writes much costs others nothing, and what is asked for again stays."""
     encoder = Counting()
-    remembering = Remembering(encoder, each_max=2, tenants_max=2)
+    remembering = Remembering(encoder, each_max=2, writers_max=2)
     lengths(remembering, ("other", "kept"), ("acme", "a"), ("acme", "bb"))
     lengths(remembering, ("acme", "a"))
     lengths(remembering, ("acme", "ccc"))
@@ -60,10 +73,10 @@ def test_a_tenant_pushes_out_its_own_texts_alone_and_the_one_least_asked_for() -
     assert encoder.given == ["bb"]
 
 
-def test_tenants_are_bounded_and_give_way_in_turn() -> None:
-    """A deployment of many tenants takes no more memory than one of few."""
+def test_writers_are_bounded_and_give_way_in_turn() -> None:
+    """A deployment of many writers takes no more memory than one of few."""
     encoder = Counting()
-    remembering = Remembering(encoder, tenants_max=2)
+    remembering = Remembering(encoder, writers_max=2)
     for tenant in ("one", "two", "three"):
         lengths(remembering, (tenant, "a"))
     encoder.given.clear()
@@ -76,5 +89,5 @@ def test_what_fails_is_not_remembered() -> None:
     encoder = Counting()
     remembering = Remembering(encoder)
     with pytest.raises(ValueError, match="fails"):
-        remembering.read([("acme", "a"), ("acme", "fails")])
+        lengths(remembering, ("acme", "a"), ("acme", "fails"))
     assert lengths(remembering, ("acme", "a")) == [1]

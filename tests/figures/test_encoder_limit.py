@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from memsluice.errors import StateError
-from memsluice_lab.figures.encoder_limit import BEST, Product, kernels, limits, products_of
+from memsluice_lab.figures import encoder_limit
+from memsluice_lab.figures.encoder_limit import Product, kernels, products_of
 
 
 def test_products_are_counted_by_their_shapes() -> None:
@@ -41,16 +42,32 @@ def test_every_kernel_computes_the_product(dtype: torch.dtype) -> None:
         torch.testing.assert_close(result.float(), results["mm"].float(), rtol=0.02, atol=0.5, msg=name)
 
 
-def test_the_limit_is_the_least_of_what_every_kernel_takes_on_all_cores() -> None:
-    """A limit that leaves a core idle would be easy to reach: each kernel is tried with all cores at one product, and
-    with one for each; what other threads use stays as it was."""
+def test_the_limit_is_the_least_for_each_shape_of_all_cores_at_one_and_a_core_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A limit that leaves a core idle, or one kernel for all shapes, would be easier to reach."""
+    large, small = Product(64, 32, 16), Product(32, 16, 8)
+    planted = {"joint": {large: {"mm": 3.0}, small: {"mm": 2.0}}, "apart": {large: {"mm": 4.0}, small: {"mm": 1.0}}}
+    for name, times in planted.items():
+        monkeypatch.setattr(encoder_limit, name, lambda product, dtype, cores, of=times: of[product])
+    found = encoder_limit.limits({large: 10, small: 1}, torch.float32, 2)
+    assert found == {"mm, all cores at one": 32.0, "mm, a core each": 41.0, encoder_limit.BEST: 31.0}
+
+
+def test_a_product_of_each_core_takes_what_the_slowest_takes_over_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two cores that are through with a block of calls after 6 and after 9 s each product took 1.5."""
+    monkeypatch.setattr(encoder_limit, "kernels", lambda product, dtype: {"mm": lambda: None})
+    took = iter([9.0, 6.0] * encoder_limit.BLOCKS)
+    monkeypatch.setattr(encoder_limit, "_timed", lambda work: next(took))
+    assert encoder_limit.apart(Product(64, 32, 16), torch.float32, 2) == {"mm": 9.0 / encoder_limit.CALLS / 2}
+
+
+def test_what_other_threads_use_stays_as_it_was() -> None:
+    """The limit is measured between two readings of the texts, which are to run as before."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(2)
     try:
-        found = limits({Product(64, 32, 16): 3, Product(32, 16, 8): 1}, torch.float32, 2)
-        assert torch.get_num_threads() == 1
+        assert set(encoder_limit.joint(Product(64, 32, 16), torch.float32, 1)) >= {"mm"}
+        assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-    best = found.pop(BEST)
-    assert {name.split(", ")[-1] for name in found} == {"all cores at one", "a core each"}
-    assert 0 < best <= min(found.values())

@@ -161,6 +161,16 @@ def test_a_record_that_does_not_verify_is_left_out_and_the_rest_is_decided() -> 
     assert (report.compared, report.reproduced, run.parts[0].unverified) == (3, 3, 1)
 
 
+def test_a_second_sealing_behind_a_record_that_cannot_be_read_counts_once() -> None:
+    """The place in the log is forgotten there, and the event's own row tells a repetition: no run ends by it."""
+    history = History([write(0), write(1), write(2), write(1), write(3)])
+    records = list(history.log.sealed.read(PARTITION))
+    records[2] = replace(records[2], value=b"{")
+    history.log = replace(history.log, sealed=Topic(records))
+    report, run, _ = history.rerun(None)
+    assert (report.compared, report.reproduced, run.parts[0].unverified) == (3, 3, 1)
+
+
 def test_records_that_an_operator_acknowledged_as_lost_are_passed_over_and_no_others() -> None:
     """The gate went on behind them when it happened; a candidate is judged on the same history, or on none."""
     history = History([write(n) for n in range(6)])

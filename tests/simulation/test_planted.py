@@ -45,7 +45,7 @@ def test_a_planted_bug_is_found(name: str, monkeypatch) -> None:
 
 def test_a_plant_that_does_not_fit_the_code_is_not_found(monkeypatch) -> None:
     """A bug whose patch raises by itself would be found whatever the judge is worth."""
-    wrong = patch.object(ScreenStage, "_half_there", lambda self: False)
+    wrong = patch.object(ScreenStage, "_has_its_row", lambda self: False)
     monkeypatch.setitem(PLANTED, "wrong", lambda: iter([wrong]))
     with pytest.raises(RuntimeError, match="'wrong' does not fit the code"):
         found("wrong", 1)

@@ -283,6 +283,18 @@ def test_screen_knows_what_waited_and_was_decided() -> None:
     assert (list(again.outputs), list(again.changes)) == ([], [])
 
 
+def test_screen_passes_over_what_was_decided_before_it_was_moved() -> None:
+    """An intake that is read again once a quota is lower moves what was decided straight: a repetition, by which no
+    partition stops. What waits behind it is decided, and its place in the overflow counts."""
+    rows, screen = MemoryRows(), stage()
+    first, *_, again, behind = decided(rows, screen, write(0), write(1), marker(2), late(1), late(2, after=1))
+    assert first.verdict is not None
+    assert (again.verdict, list(again.outputs), len(again.changes)) == (None, [], 1)
+    assert behind.verdict is not None
+    once_more = stage().process(record(late(1), 300), rows)
+    assert (list(once_more.outputs), list(once_more.changes)) == ([], [])
+
+
 def test_screen_stops_where_one_that_waited_is_missing() -> None:
     """Each says which was moved before it; where a worker had found nothing waiting it says nothing, and goes on."""
     rows, screen = MemoryRows(), stage()

@@ -1,11 +1,12 @@
-"""Equal texts are encoded once: what an encoder read lately, a tenant's by itself.
+"""Equal texts are encoded once: what an encoder read lately, each writer's by itself.
 
-What another tenant wrote is no shortcut: who measures how long an event takes would learn that somebody else wrote the
-same, and who writes much would push out what others have. No text is kept, only its digest.
+What somebody else wrote earlier is no shortcut, in one tenant neither: who measures how long an event takes would learn
+that another wrote the same. Nor does it push out what others have, while there are no more writers than places. No text
+is kept, only its digest.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
 
@@ -15,62 +16,65 @@ from numpy.typing import NDArray
 from memsluice.encoder.base import Encoder, read
 from memsluice.envelope.seals import Wording
 
-EACH_MAX = 256
-"""Texts of one tenant."""
-TENANTS_MAX = 64
-"""Tenants, of whom the one that was read longest ago gives way; with the texts of each 384 dimensions take 25 MiB."""
-Said = tuple[str, str]
-"""A tenant, and a text of its own."""
-Seen = tuple[NDArray[np.float32], Wording | None]
-_Texts = OrderedDict[bytes, Seen]
+EACH_MAX = 64
+"""Texts of one writer."""
+WRITERS_MAX = 256
+"""Writers, of whom the one that was read longest ago gives way; vectors of 384 dimensions of all texts take 25 MiB, and
+what they are known by some 5."""
+Writer = tuple[str, str, str]
+"""A tenant, the id of the key that signed, and the principal for whom."""
+Said = tuple[Writer, str]
+"""A text, and whose it is."""
+Read = tuple[NDArray[np.float32], Wording | None]
+_Texts = OrderedDict[bytes, Read]
+_Key = tuple[Writer, bytes]
 
 
 class Remembering:
     """An encoder and what it read lately. May be called from any thread."""
 
-    def __init__(self, encoder: Encoder, each_max: int = EACH_MAX, tenants_max: int = TENANTS_MAX) -> None:
+    def __init__(self, encoder: Encoder, each_max: int = EACH_MAX, writers_max: int = WRITERS_MAX) -> None:
         self._encoder = encoder
-        self._each_max, self._tenants_max = each_max, tenants_max
-        self._known: OrderedDict[str, _Texts] = OrderedDict()
+        self._each_max, self._writers_max = each_max, writers_max
+        self._known: OrderedDict[Writer, _Texts] = OrderedDict()
         self._lock = Lock()
 
-    def read(self, said: Sequence[Said]) -> list[Seen]:
-        """Return each text's vector, float32 of shape (d,), and what its wording showed (None: nothing was read).
+    def read(self, said: Sequence[Said]) -> list[Read]:
+        """Return each text's vector, float32 of shape (d,), not to be written to, and what its wording showed (None:
+        nothing was read).
 
         Raises what the encoder raises; then nothing is remembered of these.
         """
-        digests = [sha256(text.encode("utf-8", "surrogatepass")).digest() for _, text in said]
-        found = self._remembered(said, digests)
-        new = [at for at, one in enumerate(found) if one is None]
+        keys = [(writer, sha256(text.encode("utf-8", "surrogatepass")).digest()) for writer, text in said]
+        found = self._remembered(keys)
+        new = {key: text for key, (_, text) in zip(keys, said, strict=True) if key not in found}
         if new:
-            vectors, wordings = read(self._encoder, [said[at][1] for at in new])
-            for at, vector, wording in zip(new, vectors, wordings, strict=True):
-                found[at] = vector, wording
-            self._remember(said, digests, found, new)
-        return [one for one in found if one is not None]
+            vectors, wordings = read(self._encoder, list(new.values()))
+            for key, vector, wording in zip(new, vectors, wordings, strict=True):
+                own = vector.copy()  # not a view that keeps its whole batch
+                own.setflags(write=False)
+                found[key] = own, wording
+            self._remember({key: found[key] for key in new})
+        return [found[key] for key in keys]
 
-    def _remembered(self, said: Sequence[Said], digests: Sequence[bytes]) -> list[Seen | None]:
-        found: list[Seen | None] = []
+    def _remembered(self, keys: Iterable[_Key]) -> dict[_Key, Read]:
+        found: dict[_Key, Read] = {}
         with self._lock:
-            for (tenant, _), digest in zip(said, digests, strict=True):
-                texts: Mapping[bytes, Seen] = self._known.get(tenant, {})
-                if digest in texts:
-                    self._known.move_to_end(tenant)
-                    self._known[tenant].move_to_end(digest)
-                found.append(texts.get(digest))
+            for writer, digest in keys:
+                texts = self._known.get(writer)
+                if texts is not None and digest in texts:
+                    self._known.move_to_end(writer)
+                    texts.move_to_end(digest)
+                    found[writer, digest] = texts[digest]
         return found
 
-    def _remember(
-        self, said: Sequence[Said], digests: Sequence[bytes], found: Sequence[Seen | None], new: Sequence[int]
-    ) -> None:
+    def _remember(self, new: Mapping[_Key, Read]) -> None:
         with self._lock:
-            for at in new:
-                one, tenant = found[at], said[at][0]
-                assert one is not None
-                texts = self._known.setdefault(tenant, OrderedDict())
-                self._known.move_to_end(tenant)
-                texts[digests[at]] = one[0].copy(), one[1]  # not a view that keeps its whole batch
+            for (writer, digest), one in new.items():
+                texts = self._known.setdefault(writer, OrderedDict())
+                self._known.move_to_end(writer)
+                texts[digest] = one
                 if len(texts) > self._each_max:
                     texts.popitem(last=False)
-            while len(self._known) > self._tenants_max:
+            while len(self._known) > self._writers_max:
                 self._known.popitem(last=False)

@@ -17,6 +17,7 @@ from math import isfinite
 from typing import Any
 
 from memsluice.errors import InvalidArgument
+from memsluice.events.blobs import opaque
 from memsluice.events.limits import CONTENT_BYTES_MAX, NAME_CHARS_MAX
 from memsluice.recall.reader import VerifiedEntry
 
@@ -28,9 +29,10 @@ BETWEEN_NAMES = "  "
 RECORD, LIST, NAME, TEXT, NUMBER, TRUE, FALSE, NULL, IDENTIFIER = range(9)
 """What a list of the structure begins with. Numbers stand by themselves: each may be taken for a secret, and none shall
 part two words."""
-IDENTIFIER_OF = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}")
-"""A name that a machine drew. Among words it was read as one of them, and by chance a few in a thousand made an honest
-record one that is held."""
+_UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-8][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
+"""Of RFC 9562. Among words an id was read as one of them, and by chance a few in a thousand made an honest record one
+that is held."""
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{16,}")
 DEPTH_MAX = 32
 
 
@@ -111,7 +113,7 @@ class _Made:
             raise InvalidArgument(f"argument value is nested more than {DEPTH_MAX} levels deep")
         if isinstance(value, bool | None):
             return [{True: TRUE, False: FALSE, None: NULL}[value]]
-        if isinstance(value, str) and IDENTIFIER_OF.fullmatch(value):
+        if isinstance(value, str) and _is_drawn(value):
             return [IDENTIFIER, _put(self.numbers, value)]
         if isinstance(value, str):
             return self._text(value) if _is_text(value) else [NAME, _put(self.names, value)]
@@ -168,6 +170,11 @@ class _Read:
 def _put(some: list[str], one: str) -> int:
     some.append(one)
     return len(some) - 1
+
+
+def _is_drawn(value: str) -> bool:
+    """Whether a machine drew it: what merely looks like that may be words in other letters, and stays a name."""
+    return _UUID.fullmatch(value) is not None or (_HEXADECIMAL.fullmatch(value) is not None and opaque(value))
 
 
 def _is_text(value: str) -> bool:

@@ -44,7 +44,12 @@ class RehearsalStage(ScreenStage):
         Raises SealError, GapError, StateError.
         """
         sealed, now_ms, delivered = self._opened(self._keys(), record, rows)
-        return Step() if delivered else Step(changes=[position_change(sealed, now_ms)])
+        again = delivered or (sealed.type != "marker" and self._has_its_row(sealed, rows))
+        return Step() if again else Step(changes=[position_change(sealed, now_ms)])
+
+    def _repeated(self, sealed: Sealed, position: RowChange) -> Step:
+        """Pass over a repetition behind a record that cannot be read: its place is before what is decided next."""
+        return Step()
 
     def lost(self) -> Step:
         """Forget the place in the log, after a record that cannot be read: what comes next is no gap."""

@@ -1,4 +1,4 @@
-"""What *screen* sends for a verdict. A function of stored values alone, so a re-delivery gives the same bytes."""
+"""What *screen* sends for a verdict: a function of its arguments alone."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -6,8 +6,10 @@ are there, or none is. On the same intake offset again:
 1. position row at or beyond it: it was decided and sent. Nothing is changed or sent.
 2. position row before it: nothing of it is there. The event is decided.
 
-An event's own row without its position is none of these: the rows were cut or written around the fence, and the
-partition stops (StateError).
+What waited in the overflow has a place there, and may have been decided before it was moved (the intake was read again,
+and the tenant's quota was lower by then): its own row says so, and it is passed over. The own row of an event that was
+not moved, without its position, is none of these: rows were cut or written around the fence, and the partition stops
+(StateError).
 
 An intake offset that is skipped stops the partition (GapError): every intake offset has exactly one sealed record.
 Where an operator has acknowledged that the skipped ones are lost, the next is decided as if they had passed.
@@ -88,8 +90,8 @@ class ScreenStage:
         position = position_change(sealed, now_ms)
         if sealed.type == "marker":
             return Step(changes=[position])
-        if self._half_there(sealed, rows):
-            raise StateError(f"{_input(sealed)}: offset {sealed.position.offset} is undecided, yet has its event's row")
+        if self._has_its_row(sealed, rows):
+            return self._repeated(sealed, position)
         return self._decided(sealed, rows, keyring, record, position, now_ms)
 
     def _opened(self, keyring: Keyring, record: Record, rows: Rows) -> tuple[Sealed, int, bool]:
@@ -114,7 +116,13 @@ class ScreenStage:
         data = rows.get(POSITION.key("", topic))
         return PositionRow(offset=None, clock_ms=0) if data is None else POSITION.load(data)
 
-    def _half_there(self, sealed: Sealed, rows: Rows) -> bool:
+    def _repeated(self, sealed: Sealed, position: RowChange) -> Step:
+        """Pass over an event that was decided before it was moved. Raises StateError where it was not moved."""
+        if sealed.waited is None:
+            raise StateError(f"{_input(sealed)}: offset {sealed.position.offset} is undecided, yet has its event's row")
+        return Step(changes=[position])
+
+    def _has_its_row(self, sealed: Sealed, rows: Rows) -> bool:
         for first in (True, False):
             data = rows.get(EVENT.key(sealed.tenant, duplicates.event_row_id(sealed, first=first)))
             if data is not None and duplicates.is_of(EVENT.load(data), sealed):

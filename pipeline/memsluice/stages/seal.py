@@ -14,7 +14,7 @@ import numpy as np
 
 from memsluice.clock import Clock, wall_ms
 from memsluice.encoder import Encoder, space_of_encoder
-from memsluice.encoder.remembering import Remembering
+from memsluice.encoder.remembering import Remembering, Writer
 from memsluice.envelope import codec
 from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
@@ -97,6 +97,11 @@ def _without(payload: AnyPayload, found: dict[str, tuple[Span, ...]], keyring: K
     if isinstance(payload, Observation):
         changed["digest"] = None
     return payload.model_copy(update=changed)
+
+
+def _writer(payload: AnyPayload, identity: Identity) -> Writer:
+    principal = payload.principal if isinstance(payload, Write | Recall) else ""
+    return payload.tenant, identity.kid, principal
 
 
 def _sketch(keyring: Keyring, payload: AnyPayload, identity: Identity) -> str:
@@ -279,17 +284,18 @@ class SealStage:
     def _embed(self, drafts: list[_Draft], keyring: Keyring) -> None:
         """Give every draft that has a text its vector; a recall whose own vector disagrees becomes a dead letter."""
         texts = {
-            index: (payload.tenant, text)
+            index: (_writer(payload, draft.sealed.identity), text)
             for index, draft in enumerate(drafts)
             if draft.error is None
             and draft.sealed is not None
+            and draft.sealed.identity is not None
             and (payload := draft.sealed.payload) is not None
             and (text := _text(payload)) is not None
         }
         if not texts:
             return
         whole = {index: asked for index in texts if (asked := drafts[index].asked) is not None}
-        said = [*texts.values(), *((asked.tenant, asked.question) for asked in whole.values())]
+        said = [*texts.values(), *((texts[index][0], asked.question) for index, asked in whole.items())]
         try:
             seen = self._encoder.read(said)
         except DEFECTS as defect:

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from memsluice.errors import StateError
 from memsluice.events.models import Action, Command
 from memsluice.events.records import Record
-from memsluice.gate.state.kinds import CHAIN, ENTRY, POSITION, SESSION, EntryRow
+from memsluice.gate.state.kinds import CHAIN, ENTRY, EVENT, POSITION, SESSION, EntryRow
 from memsluice.gate.state.rows import row_key
 from memsluice_lab.chaos.checker import Reading, Said, Violation, tainted_since
 
@@ -73,11 +73,18 @@ def _chain(before: bytes, after: bytes) -> str:
     return f"link {now.seq} after {was.seq}" if back else ""
 
 
+def _event(before: bytes, after: bytes) -> str:
+    was, now = EVENT.load(before), EVENT.load(after)
+    same = (was.topic, was.offset) == (now.topic, now.offset)
+    return "other content of the same record" if same and was.digest != now.digest else ""
+
+
 _RULES: Mapping[str, Callable[[bytes, bytes], str]] = {
     POSITION.name: _position,
     SESSION.name: _session,
     ENTRY.name: _entry,
     CHAIN.name: _chain,
+    EVENT.name: _event,
 }
 
 

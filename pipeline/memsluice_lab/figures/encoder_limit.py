@@ -5,7 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from functools import partial
 from statistics import median
 from threading import Barrier
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 from memsluice.encoder import load_encoder
 from memsluice.encoder.base import read
 from memsluice.errors import StateError
-from memsluice.runtimes.assembly import SEAL_BATCH
+from memsluice.runtimes.assembly import SEAL_BATCH, SEAL_THREADS
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import read_stream
@@ -24,7 +24,10 @@ from memsluice_lab.streams import read_stream
 TEXTS = 1_024
 ROUNDS = 5
 CALLS = 3
-"""Of each kernel, of which the fastest counts."""
+"""Of each kernel: of all cores at one the fastest counts …"""
+BLOCKS = 3
+"""… of a core each the fastest of so many times as many, until the last core is through."""
+BEGIN_S_MAX = 60
 ROWS_MIN = 2
 BEST = "the best for each shape"
 OPERANDS = {"aten::addmm": 1, "aten::mm": 0, "mkldnn::_linear_pointwise": 0}
@@ -50,11 +53,11 @@ Kernel = Callable[[], object]
 def encoder_of_limit(setting: Setting) -> Measured:
     """The time that the linear layers' products take by the machine's best kernel, over that of reading the texts.
 
-    They are read as *seal* reads them: a batch in each of as many threads as there are cores, one core each.
+    They are read as *seal* reads them: a batch in each of its threads, of one core each.
     """
     with streams(setting) as paths:
         texts = [str(line["text"]) for path in paths for line in read_stream(path) if line["kind"] == "write"]
-    chosen, cores = texts[:: max(1, len(texts) // TEXTS)][:TEXTS], len(os.sched_getaffinity(0))
+    chosen, cores = texts[:: max(1, len(texts) // TEXTS)][:TEXTS], min(SEAL_THREADS, len(os.sched_getaffinity(0)))
     encoder, batches = load_encoder(threads=1), [chosen[at : at + SEAL_BATCH] for at in range(0, TEXTS, SEAL_BATCH)]
 
     def whole() -> None:
@@ -116,46 +119,48 @@ def limits(products: Mapping[Product, int], dtype: torch.dtype, cores: int) -> d
     product, or each at one of its own, whichever takes less."""
     spent = defaultdict[str, float](float)
     for product, count in products.items():
-        seconds = {f"{name}, all cores at one": one for name, one in _joint(product, dtype, cores).items()}
-        seconds |= {f"{name}, a core each": one for name, one in _apart(product, dtype, cores).items()}
+        seconds = {f"{name}, all cores at one": one for name, one in joint(product, dtype, cores).items()}
+        seconds |= {f"{name}, a core each": one for name, one in apart(product, dtype, cores).items()}
         for name, one in {**seconds, BEST: min(seconds.values())}.items():
             spent[name] += count * one
     return dict(spent)
 
 
 @torch.inference_mode()
-def _joint(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
+def joint(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
+    """Return the seconds of a product by each kernel, all cores at it."""
+    before = torch.get_num_threads()
     torch.set_num_threads(cores)
     try:
         return {name: min(_timed(one) for _ in range(CALLS)) for name, one in kernels(product, dtype).items()}
     finally:
-        torch.set_num_threads(1)
+        torch.set_num_threads(before)
 
 
-def _apart(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
-    """Return the seconds of a product while each core computes one of its own: together they take no longer."""
+def apart(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
+    """Return the seconds of a product by each kernel, while each core computes one of its own."""
     begin = Barrier(cores)
 
     @torch.inference_mode()
-    def one(_: int) -> dict[str, list[tuple[float, float]]]:
-        found = dict[str, list[tuple[float, float]]]()
+    def blocks(_: int) -> dict[str, list[float]]:
+        found = defaultdict[str, list[float]](list)
         for name, kernel in kernels(product, dtype).items():
-            kernel()
-            begin.wait()
-            began = [time.perf_counter()]
-            for _ in range(CALLS):
-                kernel()
-                began.append(time.perf_counter())
-            found[name] = list(pairwise(began))
+            for _ in range(BLOCKS):
+                begin.wait(BEGIN_S_MAX)
+                found[name].append(_timed(partial(_called, kernel)))
         return found
 
     with ThreadPoolExecutor(cores) as threads:
-        each = list(threads.map(one, range(cores)))
+        each = list(threads.map(blocks, range(cores)))
     return {
-        name: min(max(end - began for began, end in calls) for calls in zip(*(of[name] for of in each), strict=True))
-        / cores
+        name: min(max(block) for block in zip(*(of[name] for of in each), strict=True)) / CALLS / cores
         for name in each[0]
     }
+
+
+def _called(kernel: Kernel) -> None:
+    for _ in range(CALLS):
+        kernel()
 
 
 def _timed(work: Callable[[], Any]) -> float:

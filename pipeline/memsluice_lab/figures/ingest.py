@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,6 +81,12 @@ class Plain:
 def _events(paths: Sequence[Path], run: str, count: int) -> list[Published]:
     found = (item for item in interleaved(paths, run) if isinstance(item, Published))
     return list(islice(found, count))
+
+
+def _warm_events(paths: Sequence[Path], run: str) -> list[Published]:
+    """Return the last events: *seal* remembers texts, and must not know those that are timed first."""
+    found = (item for item in interleaved(paths, run) if isinstance(item, Published))
+    return list(deque(found, WARM_EVENTS))
 
 
 def burst(running: Bed, events: Sequence[Published], signers: Mapping[tuple[str, str], Signer]) -> int:
@@ -157,7 +164,7 @@ class Burst:
 
     def warm(self, name: str) -> list[Published]:
         """Publish a few events, so that the timed ones meet warm processes."""
-        events = _events(self.paths, name, WARM_EVENTS)
+        events = _warm_events(self.paths, name)
         burst(self.running, events, self.signers)
         return events
 
@@ -263,7 +270,7 @@ def light_extra_ms(setting: Setting) -> Measured:
     with _both(setting) as (running, paths, signers):
         workers = [running.start(stage) for stage in STAGES]
         opened, writes = light_events(paths, "l")
-        burst(running, [*opened, *_events(paths, "w", WARM_EVENTS)], signers)
+        burst(running, [*opened, *_warm_events(paths, "w")], signers)
         running.drain(THROUGH_S_MAX)
         told = lightly(running, writes, signers)
         running.drain(THROUGH_S_MAX)
@@ -272,7 +279,7 @@ def light_extra_ms(setting: Setting) -> Measured:
         running.stop(*workers)
         setting.say(f"guarded: {len(guarded)} of {len(told)} landed")
         plain = Plain(running)
-        warm = _events(paths, "v", WARM_EVENTS)
+        warm = _warm_events(paths, "v")
         burst(running, warm, signers)
         plain.wait(_writes(warm))
         _, writes = light_events(paths, "q")

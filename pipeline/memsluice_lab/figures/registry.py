@@ -192,7 +192,8 @@ _ALL = (
         "of the time",
         "Share of the encoder's time, on real texts of mixed length and with their wording read, that the products of "
         "its linear layers would take by the machine's best kernel for each shape: 1 is the limit. Read as *seal* "
-        "reads, a batch for each core; the products by all cores at one, or each at one of its own, what is faster.",
+        "reads, a batch in each of its threads, of one core each; the products by these cores together at one, or by "
+        "each at one of its own, what is faster.",
     ),
     Figure(
         "light_extra_ms",

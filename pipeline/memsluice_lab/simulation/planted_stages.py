@@ -49,7 +49,7 @@ def redelivery_unknown() -> Patches:
     """*screen* does not know what it decided before."""
     yield set_back()  # else nothing comes to *screen* twice
     yield patch.object(screen, "_delivered", lambda *_: False)
-    yield patch.object(ScreenStage, "_half_there", lambda self, sealed, rows: False)
+    yield patch.object(ScreenStage, "_has_its_row", lambda self, sealed, rows: False)
 
 
 def unstable_id() -> Patches:

@@ -9,8 +9,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from aiokafka.errors import KafkaError
 from aiokafka.structs import TopicPartition
 
+from memsluice.errors import StateError
 from memsluice.events.records import Headers
 
 Waited = list[tuple[str, "asyncio.Future[Any]"]]
@@ -65,7 +67,8 @@ class Packing:
             if batch is not None:
                 await self._give(where)
             batch = self._open[where] = _Batch(self._producer.create_batch())
-            _taken(batch, key, value, listed)
+            if not _taken(batch, key, value, listed):  # a record by itself is taken, whatever its size
+                raise StateError(f"an empty batch for {topic} refused a record")
         return Sent(batch, batch.builder.record_count() - 1)
 
     async def flush(self) -> None:
@@ -79,7 +82,10 @@ class Packing:
 
     async def _give(self, where: TopicPartition) -> None:
         batch = self._open.pop(where)
-        batch.future = await self._producer.send_batch(batch.builder, where.topic, partition=where.partition)
+        try:
+            batch.future = await self._producer.send_batch(batch.builder, where.topic, partition=where.partition)
+        except AssertionError as error:  # aiokafka's, where the transaction was ended while this batch waited
+            raise KafkaError(f"the transaction ended before a batch for {where.topic} was sent") from error
         batch.future.add_done_callback(self._seen)  # where one before it fails, nobody asks for this one
         self.waited.append((where.topic, batch.future))
 

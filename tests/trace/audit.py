@@ -48,7 +48,7 @@ class Gate:
         return self.see(who, EventType.WRITE, content=content, **fields)
 
     def deliver(self, event: Sealed) -> None:
-        """Hand over a sealed event, for the first time or again, to a stage that remembers nothing but its rows."""
+        """Hand over a sealed event to a stage that remembers nothing but its rows."""
         policies = holding.policies().of if self._policy is None else lambda _tenant: self._policy
         value = sealed_to_bytes(RING, "seal-1", event)
         record = Record(SEALED, PARTITION, self._sealed_offset, event.tenant.encode(), value, (), 0)
@@ -65,6 +65,11 @@ class Gate:
     def put(self, key: bytes, value: bytes, headers: Headers, append_ms: int = 0) -> None:
         """Append a record to the audit topic as it is."""
         self.audit.append(Record(AUDIT, PARTITION, len(self.audit), key, value, headers, append_ms))
+
+    def again(self, number: int) -> None:
+        """Append an audit record once more, as a gate of before did after a kill."""
+        record = self.audit[number]
+        self.put(record.key or b"", record.value or b"", record.headers)
 
     def verdict(self, number: int) -> Any:
         """Return what an audit record says."""

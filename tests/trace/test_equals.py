@@ -235,14 +235,14 @@ def test_a_tainted_write_costs_no_look_more_than_before() -> None:
 def test_what_is_no_other_write_of_the_text_does_not_count() -> None:
     """The event sent once more, another content, a question of the same words, a record under another tenant."""
     gate = opened()
-    first = gate.write("user", id="typed", content=TEXT)
-    gate.deliver(first)
+    gate.write("user", id="typed", content=TEXT)
+    gate.again(len(gate.audit) - 1)
     gate.write("user", id="typed", content=TEXT)
     gate.write("agent", id="reworded", content=TEXT.lower())
     gate.see("reader", EventType.RECALL, question=TEXT)
     gate.write("agent", id="note", content=TEXT)
     number = len(gate.audit) - 1
-    gate.put(*[gate.audit[number].key or b"", gate.audit[number].value or b"", gate.audit[number].headers])  # again
+    gate.again(number)
     gate.put(b"globex", gate.audit[number].value or b"", gate.audit[number].headers)
     found, _ = traced(gate, "typed")
     assert [one.event_id for one in same(found).others] == ["note"]

@@ -32,8 +32,8 @@ def test_an_accepted_write_is_in_guidance_with_all_its_clocks() -> None:
 def test_a_redelivery_is_the_same_bytes_and_counted_as_such() -> None:
     """The same intake offset again is one attempt, delivered twice; it is no duplicate."""
     gate = Gate()
-    event = gate.write()
-    gate.deliver(event)
+    gate.write()
+    gate.again(0)
     life = life_of(gate, "e0")
     assert [(one.kind, one.redelivered, one.contradictions) for one in life.attempts] == [(RecordRole.DECIDED, 1, 0)]
 

@@ -155,12 +155,13 @@ def test_verdicts_are_counted_by_decision_reason_and_tenant() -> None:
     assert (tenant.name, tenant.phase, tenant.window_size, tenant.history_size) == ("acme", "cold", 1, 1)
 
 
-def test_what_a_restart_sends_again_counts_once() -> None:
-    """Re-emitted verdicts raise no rate and no share."""
+def test_what_was_sent_again_counts_once() -> None:
+    """Verdicts that a gate of before sent again raise no rate and no share."""
     gate = Gate()
-    events = [gate.write() for _ in range(3)]
-    for event in events:
-        gate.deliver(event)
+    for _ in range(3):
+        gate.write()
+    for number in range(3):
+        gate.again(number)
     seen = pulse_of(gate).snapshot(T0)
     assert (seen.events, seen.redelivered, seen.decisions) == (3, 3, {"accept": 3})
 

@@ -153,8 +153,8 @@ def test_a_tainted_write_names_what_tainted_it_and_what_that_was() -> None:
 def test_every_record_is_listed_where_there_are_several() -> None:
     """Re-deliveries, replays, other contents and contradictions are told apart in words."""
     gate = Gate()
-    first = gate.write(id="note")
-    gate.deliver(first)
+    gate.write(id="note")
+    gate.again(0)
     gate.write(id="note", content="Something else.")
     gate.forged(0, decision="reject")
     text = shown(collect(gate, "note"))

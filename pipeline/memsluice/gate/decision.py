@@ -8,7 +8,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.envelope.seals import Admission, Sealed, Wording
 from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Withdrawal, rule_of
 from memsluice.events.models import Recall, Tier, Write
-from memsluice.gate.checks import facts, instructions, reach, related
+from memsluice.gate.checks import facts, instructions, overrides, reach, related
 from memsluice.gate.detectors.base import Detector
 from memsluice.gate.detectors.detect import DefaultDetector
 from memsluice.gate.detectors.memsad.detector import MemsadDetector
@@ -157,6 +157,8 @@ class Draft:
         judged, model = self.default.judge(write, about.wording)
         rules = self.policy.wording
         self.add(wording.check(judged, rules, about.reach, about.tier, pattern=pattern, least=least, model=model))
+        if self.policy.instructions.enabled:
+            self.add(overrides.check(write.content, least if rules.action == "hold" else Decision.ACCEPT))
         if self.vector is not None:
             holding = least if about.reach in self.policy.detect.reach else Decision.ACCEPT
             found = self.default.check(write, self.vector, agent=about.agent, how_far=about.reach, least=holding)

@@ -88,14 +88,17 @@ def _shown(text: str) -> str:
 
 
 def triggers(content: str) -> list[Line]:
-    """Return each instruction pattern that occurs, where it stands in the text as screening read it."""
+    """Return each instruction pattern that occurs, and where it stands in the text as screening read it.
+
+    ``decoded``: its codes and tag characters spell it.
+    """
     lines = []
     read = unescaped(content)
     for match in instructions.find(content):
         text = normalise(read.text if match.hidden and read is not None else content)
         before = text[max(0, match.start - CONTEXT_CHARS) : match.start]
         after = text[match.end : match.end + CONTEXT_CHARS]
-        where = "as its codes and tag characters spell it" if match.hidden else "as read"
+        where = "decoded" if match.hidden else "as read"
         pieces = (
             Piece(_shown(before)),
             Piece(_shown(text[match.start : match.end]), marked=True),

@@ -242,7 +242,8 @@ _NOTE = (
     "insert_many. Most of the ratio is our encoder's: gate_price has it on both sides."
 )
 _PRICE_NOTE = (
-    f"{_GUARDED}Plain: one process, no gate, the gate's own encoder on full batches of {max(OWN_BATCHES)}, insert_many."
+    f"{_GUARDED}Plain: one process, no gate, the gate's own encoder on full batches of {max(OWN_BATCHES)}, "
+    "a part of each for every core, insert_many."
 )
 
 

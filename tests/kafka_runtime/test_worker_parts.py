@@ -1,4 +1,4 @@
-"""How a worker ends: what it says where a stage cannot be stopped, and when it may begin anew."""
+"""How a worker ends, and begins: what it says where a stage cannot be stopped, when it may begin anew, its threads."""
 
 import asyncio
 from types import SimpleNamespace
@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from memsluice.errors import ConfigError, RowsDamaged
+from memsluice.runtimes import assembly
 from memsluice.runtimes.kafka import worker as worker_module
 from memsluice.runtimes.kafka.spec import Tuning
 from memsluice.runtimes.kafka.worker import EXIT_FAILED, EXIT_OK, _Worker
@@ -90,3 +91,15 @@ def test_a_worker_that_is_told_to_stop_while_it_hangs_does_not_begin_anew(
     code, _ = _ended(Hangs(ConfigError("no space left")), signalled=signalled, on_cut_off=begun.append)
     assert code == EXIT_FAILED
     assert begun == ([] if signalled else [EXIT_FAILED])
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 2), (2, 2), (4, 4), (8, 8), (64, 8)])
+def test_seal_works_on_a_batch_for_each_core_within_bounds(
+    monkeypatch: pytest.MonkeyPatch, cores: int, threads: int
+) -> None:
+    """Nobody sets a knob: a larger machine encodes more batches at once, and one core still signs beside encoding."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    assert assembly.seal_threads() == threads
+    monkeypatch.delattr("os.sched_getaffinity")
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert assembly.seal_threads() == threads

@@ -1,5 +1,6 @@
 """Puts the stages together from a home directory: the same objects for the embedded runtime and for Kafka workers."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +31,18 @@ if TYPE_CHECKING:
     from memsluice.stages.screen import ScreenStage
 
 SEAL_BATCH, LAND_BATCH = 128, 128
-SEAL_THREADS = 2
+SEAL_THREADS_MIN, SEAL_THREADS_MAX = 2, 8
 """Batches that *seal* works on at once: its batches share nothing, and one is signed while another is embedded."""
 STAGES = ("seal", "screen", "land")
 OpenTopic = Callable[[str, Ended], "TopicReader"]
 """Opens a topic's reader, which asks whether to stop wherever it waits for the broker."""
+
+
+def seal_threads() -> int:
+    """Return how many batches *seal* works on at once: one for each core that this process may use, within bounds."""
+    affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
+    cores = (os.cpu_count() or 1) if affinity is None else len(affinity(0))
+    return max(SEAL_THREADS_MIN, min(cores, SEAL_THREADS_MAX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,7 @@ class Assembly:
                 keys=self.keys,
                 transactional=(names.OVERFLOW,),
                 overflow=names.OVERFLOW,
-                tuning=Tuning(batch_size=SEAL_BATCH, threads=SEAL_THREADS),
+                tuning=Tuning(batch_size=SEAL_BATCH, threads=seal_threads()),
             ),
             "screen": StageSpec(
                 name="screen",

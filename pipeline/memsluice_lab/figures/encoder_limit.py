@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 from memsluice.encoder import load_encoder
 from memsluice.encoder.base import read
 from memsluice.errors import StateError
-from memsluice.runtimes.assembly import SEAL_BATCH, SEAL_THREADS
+from memsluice.runtimes.assembly import SEAL_BATCH, seal_threads
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import read_stream
@@ -57,7 +57,7 @@ def encoder_of_limit(setting: Setting) -> Measured:
     """
     with streams(setting) as paths:
         texts = [str(line["text"]) for path in paths for line in read_stream(path) if line["kind"] == "write"]
-    chosen, cores = texts[:: max(1, len(texts) // TEXTS)][:TEXTS], min(SEAL_THREADS, len(os.sched_getaffinity(0)))
+    chosen, cores = texts[:: max(1, len(texts) // TEXTS)][:TEXTS], min(seal_threads(), len(os.sched_getaffinity(0)))
     encoder, batches = load_encoder(threads=1), [chosen[at : at + SEAL_BATCH] for at in range(0, TEXTS, SEAL_BATCH)]
 
     def whole() -> None:

@@ -1,5 +1,6 @@
 """A decision while it is made: the findings so far, and the checks that a write and its replay share."""
 
+import re
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -26,6 +27,10 @@ from memsluice.gate.state.rows import Getter, TenantRows
 
 FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
 """Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
+_USER_OF_URL = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,30}://[^\s/@:]{1,64}:(?=(?:\[redacted: [a-z_ ]{1,40}\]|[^\s@]{1,256})@)", re.IGNORECASE
+)
+"""The name that logs in at an address, "admin:" for one, is no word of the text: no pattern occurs in it."""
 OUTSIDE = ("monitor.rule_4_tainted", "monitor.rule_5_untrusted")
 """Findings of what is kept as data wherever it lands, whatever else asks for more than containing it."""
 
@@ -148,7 +153,8 @@ class Draft:
             scored = self.published.check(write, self.vector, agent=about.agent, how_far=about.reach, least=published)
             self.default.anomaly = self.published.anomaly
         if decides:
-            self._screen_by_default(write, about, least, pattern=pattern is not None)
+            occurs = pattern is not None and bool(instructions.find(_USER_OF_URL.sub("", write.content)))
+            self._screen_by_default(write, about, least, pattern=occurs)
         elif self.default.on:
             self.default.judge(write, about.wording)  # for the day on which somebody lifts its label
         self.add(pattern, facts.check(write, self.policy), *scored)

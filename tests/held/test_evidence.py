@@ -54,7 +54,7 @@ def test_what_wording_holds_is_told_with_its_budget_its_reach_and_the_words() ->
     assert text == "0.42% of honest texts tell agents so much to do; held from 2.50% down for what an agent writes"
     ((_, text, _),) = evidence(verdict(WORDED, **{**worded, "p": 2e-6, "pattern": True}), CONTENT)
     assert text.startswith("less than 0.01% of honest texts")
-    assert text.endswith("so far down since a published instruction pattern occurs in it")
+    assert text.endswith("as a published instruction pattern occurs in it")
 
 
 def test_what_wording_lets_land_is_told_so_that_it_never_reads_as_held() -> None:

@@ -41,7 +41,7 @@ def worded(finding: Finding) -> str:
     if p > budget and share == f"{budget:.2%}":  # just above: two digits would say that it is held
         share = f"{p:.4%}"
     what = "held" if p > budget or finding.code == WORDED else "reported and not held"
-    pattern = "; so far down since a published instruction pattern occurs in it" if found["pattern"] else ""
+    pattern = ", as a published instruction pattern occurs in it" if found["pattern"] else ""
     return (
         f"{share} of honest texts tell agents so much to do; {what} from {budget:.2%} down for"
         f" {REACHES.get(found['reach'], name_of(found['reach']))}{pattern}"

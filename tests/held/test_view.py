@@ -30,7 +30,7 @@ def test_every_trigger_is_named_as_screening_read_it(content: str) -> None:
     """Full-width letters and what tag characters spell are shown in plain letters, with where they were found."""
     (line,) = [line for line in triggers(content) if line.label.startswith("marker_from_now_on")]
     assert [piece.text for piece in line.pieces if piece.marked] == ["from now on"]
-    assert ("tag characters" in line.label) == (TAGS in content)
+    assert ("decoded" in line.label) == (TAGS in content)
 
 
 @given(

@@ -7,6 +7,7 @@ import pytest
 from memsluice.client.requests import Session
 from memsluice.deployment.home import Home
 from memsluice.encoder import Encoder, load_encoder, space_of_encoder
+from memsluice.encoder.remembering import Remembering
 from memsluice.envelope.space import DEFAULT
 from memsluice.errors import ConfigError
 from memsluice.events.names import DEAD_LETTER_HEADER
@@ -96,7 +97,7 @@ def test_an_encoder_that_changes_in_mid_stream_lands_nothing_that_nobody_finds(t
         world.ask(HERE, NOTES[0])
         seal = world._runtime._batched[SEAL]
         before = seal._encoder
-        seal._encoder, seal._model = encoder("tiny", tiny), space_of_encoder(encoder("tiny", tiny)).model
+        seal._encoder, seal._model = Remembering(encoder("tiny", tiny)), space_of_encoder(encoder("tiny", tiny)).model
         late = world.write("user", HERE, "The bicycle was sold.")
         said = world.said(HERE.tenant, late)
         seal._encoder, seal._model = before, DEFAULT.model

@@ -234,6 +234,7 @@ def test_a_text_on_which_our_own_reading_fails_takes_no_other_with_it(encoder, m
     recall = sealed_from_bytes(KEYRING, TENANT, asked[-1].value)
     assert (reason(asked), recall.type, recall.problem) == ("unreadable", EventType.RECALL, "unreadable")
     assert (len(good), len(other), reason(bad)) == (1, 1, "unreadable")
+    assert sealed_from_bytes(KEYRING, "", bad[-1].value).type == "marker", "*screen* has nothing to decide on"
     why = dict(bad[0].headers)["memsluice-dead-letter"]
     assert b"ValueError in test_seal.py, line" in why
     assert b"poison" not in why

@@ -303,7 +303,7 @@ class SealStage:
                 (index,) = texts
                 sealed, error = drafts[index].sealed, _unreadable(defect)
                 assert sealed is not None
-                drafts[index] = _Draft(replace(sealed, problem=error.code), error)
+                drafts[index] = _failed(sealed, error)
             else:  # each by itself: one text takes no other with it
                 for index in texts:
                     alone = [drafts[index]]
@@ -319,7 +319,7 @@ class SealStage:
                 _check_vector(draft.sealed.payload, vector, self._model)
                 _check_recall(draft.asked or draft.sealed.payload, of_whole.get(index, vector))
             except InputError as error:
-                drafts[index] = _Draft(replace(draft.sealed, problem=error.code), error)
+                drafts[index] = _failed(draft.sealed, error)
                 continue
             draft.sealed = replace(
                 draft.sealed,
@@ -379,6 +379,11 @@ def _unread(record: Record, authentic: Authentic, keyring: Keyring, error: Unrea
 def _key_may_be_new(record: Record, error: InputError, keyring: Keyring, registry: Registry) -> bool:
     """Tell whether a key that was issued a moment ago may be all that is missing."""
     return isinstance(error, UnknownKey) or may_be_known(record.value, keyring, registry)
+
+
+def _failed(sealed: Sealed, error: InputError) -> _Draft:
+    """Return what is left of an event without a vector: a recall taints its session, a write is a dead letter alone."""
+    return _Draft(replace(sealed, problem=error.code) if isinstance(sealed.payload, Recall) else None, error)
 
 
 def _check_vector(payload: AnyPayload | None, vector: codec.Vector, model: str) -> None:

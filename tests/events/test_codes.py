@@ -126,6 +126,8 @@ def test_what_is_no_code_stays(text: str) -> None:
         "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl",
         "123e4567-e89b-12d3-a456-426614174000",
         "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+        "00428b1b-e3be-49bd-8fd4-d86cb8ec36be",
+        "deadbeef-cafe-4bad-beef-feedfacecafe",
         "kD3jQ7xP2mZ9wR5tL8vB1nC4\nhG6fS0yXqT3zJ7kM2pW9rV5b",
     ],
 )

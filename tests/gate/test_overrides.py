@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from tests.gate.test_review import held, order
 from tests.gate.test_wording import shop
 
 from memsluice.envelope.verdict import Decision
 from memsluice.gate.checks.overrides import FOUND, LANGUAGES, find
+from memsluice.gate.commands.let_in import let_in
 from memsluice.gate.policy.model import default, laid_over
 
 ORDERS = {
@@ -120,6 +122,15 @@ def test_an_order_is_held_whoever_writes_it_cold_and_warm(who: str, warm: bool) 
     verdict = made.write(who, ORDERS["ja"][0]).verdict
     assert verdict.decision is Decision.QUARANTINE
     assert [one.detail for one in verdict.findings if one.code == FOUND] == [{"language": "ja"}]
+
+
+def test_a_reviewer_lets_one_in_that_was_read() -> None:
+    """A lesson that quotes such an order is released as any held write is, and counts as read by a person."""
+    made = shop()
+    released = order(made, "release", held(made, content=ORDERS["ja"][0])).verdict
+    assert released.decision is Decision.ACCEPT
+    assert FOUND in released.findings[-1].detail["overridden"]
+    assert let_in(released.findings)
 
 
 @pytest.mark.parametrize("part", [{"wording": {"action": "report"}}, {"instructions": {"enabled": False}}])

@@ -220,5 +220,6 @@ def test_the_form_of_a_part_is_known() -> None:
         "facts": "3.8f773098f33feb5b",
         "instructions": "3.ba23bc8f4e9c98fd",
         "memsad": "3.be1028d929bb075c",
+        "overrides": "3.e77da4fd8dbd9cf2",
         "wording": "3.e77da4fd8dbd9cf2",
     }, "the fields of a part changed, or the shipped policy: in the first case change parts.FORM"

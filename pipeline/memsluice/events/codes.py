@@ -31,6 +31,7 @@ _ANY_MARK = re.compile(
 )
 _SAID = re.compile(r"<!--([^<]*?)-->|</?\w+([^<>]*)>")
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])"
+_WHOLE_UUID = re.compile(_UUID)
 OPAQUE = "#"
 """Stands in a reading for a key, a digest or a picture: nobody reads it, and no model should."""
 _LETTER = r"[^\W\d_]"
@@ -158,7 +159,7 @@ def _once(text: str) -> Reading | None:
             if prose is not None:
                 first, end = first + prose.first, first + prose.end
                 letters = _seen(prose.text)
-            elif blobs.opaque(code[0]):
+            elif blobs.opaque(code[0]) or _WHOLE_UUID.fullmatch(code[0]):  # some are less random, and no words either
                 letters = OPAQUE
             else:
                 continue

@@ -51,7 +51,7 @@ WORDS = {
     "holding.not_kept": "this principal's share of kept rejections is full: only the verdict is kept",
     "holding.too_large": "the rejected write is too large for a replay: only the verdict is kept",
     "instructions.found": "reads like an instruction to the agent",
-    "instructions.overrides": "orders the agent to set aside what it was told before",
+    "overrides.found": "orders the agent to set aside what it was told before",
     "landed.not_landed": "it did not land, or was removed",
     "landed.other_digest": "the command is bound to another content",
     "landed.other_record": "what is carried is not the entry as it is in memory now",

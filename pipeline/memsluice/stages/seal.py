@@ -20,15 +20,14 @@ from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.envelope.registry import Registry
 from memsluice.envelope.seals import Identity, Position, Sealed, Sensitive, payload_digest, sealed_to_bytes
 from memsluice.errors import InputError, MalformedEvent, UnknownKey, Unreadable
-from memsluice.events import cloudevent, limits
+from memsluice.events import cloudevent
 from memsluice.events.headers import passed_on
-from memsluice.events.models import AnyPayload, Command, Observation, Recall, Write
+from memsluice.events.models import AnyPayload, Observation, Recall, Write
 from memsluice.events.names import REASON_HEADER
 from memsluice.events.records import Output, Record
-from memsluice.gate.checks import sensitive
 from memsluice.gate.checks.authenticity import Authentic, authenticate, may_be_known, signer, still_seen
 from memsluice.gate.policy.model import Policy, default
-from memsluice.gate.sensitive.span import Span, joined
+from memsluice.stages import redaction
 from memsluice.stages.dead_letter import WHY_BYTES, dead_letters, letter_bytes, note
 from memsluice.stages.letter_budget import Kept, LetterBudget
 from memsluice.stages.overflow import Intake, fits, intake, lane_of, move, taken_back
@@ -37,6 +36,8 @@ from memsluice.topics.names import COMMANDS, SEALED
 
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What our own reading of a text raises where it is wrong about it; whatever else goes wrong stops the stage."""
+SENSITIVE_MAX = 64
+"""Findings of one event that are told; all are taken out."""
 NO_WORDS = "[unreadable]"
 """Stands for a question that could not be read."""
 RECALL_COSINE_MIN = 0.999
@@ -47,56 +48,6 @@ def _text(payload: AnyPayload) -> str | None:
     if isinstance(payload, Write):
         return payload.content
     return payload.question if isinstance(payload, Recall) and not payload.named else None
-
-
-FREE_TEXT = {
-    Write: {"content": limits.CONTENT_BYTES_MAX, "key": limits.NAME_CHARS_MAX, "origin": limits.NAME_CHARS_MAX},
-    Recall: {"question": limits.QUESTION_BYTES_MAX},
-    Observation: {"content": limits.CONTENT_BYTES_MAX},
-    Command: {"reason": limits.REASON_CHARS_MAX},
-}
-"""What of a payload is searched for secrets and personal data, and how long it may be, in bytes. Not the names that a
-platform gives: who is told by them stands in every verdict."""
-SENSITIVE_MAX = 64
-"""Findings of one event that are told; all are taken out."""
-KEY_TAG_CHARS = 16
-
-
-def _sensitive(payload: AnyPayload) -> dict[str, tuple[Span, ...]]:
-    """Return what the payload's free texts have of secrets and personal data, by field. A key says what it names."""
-    texts = {name: getattr(payload, name) for name in FREE_TEXT[type(payload)]}
-    found = {name: sensitive.found(text) for name, text in texts.items() if text}
-    if isinstance(payload, Write) and payload.key:
-        found["content"] = joined([*found.get("content", ()), *sensitive.named(payload.content, payload.key)])
-    return {name: spans for name, spans in found.items() if spans}
-
-
-def _without(payload: AnyPayload, found: dict[str, tuple[Span, ...]], keyring: Keyring, content_max: int) -> AnyPayload:
-    """Return the payload with what was found taken out of it. ``content_max``: the policy's limit, in bytes; markers
-    make no content longer than that which was not.
-
-    Of a key a digest under the tenant's own remains, by which two keys stay two. With a question goes the vector that a
-    reader made of it, with what a session saw the bare hash, by which a short value could be guessed.
-    """
-    changed: dict[str, str | None] = {}
-    for name, spans in found.items():
-        text, room = getattr(payload, name), FREE_TEXT[type(payload)][name]
-        if name == "key":
-            tag = codec.digest(keyring, payload.tenant, "key", text.encode())[:KEY_TAG_CHARS]
-            short = sensitive.redacted(text, spans)
-            changed[name] = f"{short[: room - KEY_TAG_CHARS - 1]}#{tag}"
-        else:
-            room = (
-                min(room, max(content_max, len(text.encode("utf-8", "surrogatepass"))))
-                if isinstance(payload, Write)
-                else room
-            )
-            changed[name] = sensitive.redacted(text, spans, room)
-    if isinstance(payload, Recall):
-        changed["vector"] = None
-    if isinstance(payload, Observation):
-        changed["digest"] = None
-    return payload.model_copy(update=changed)
 
 
 def _writer(payload: AnyPayload, identity: Identity) -> Writer:
@@ -258,11 +209,11 @@ class SealStage:
 
     def _read(self, record: Record, authentic: Authentic, keyring: Keyring) -> _Draft:
         payload = authentic.payload
-        found = _sensitive(payload)
+        found = redaction.found_in(payload)
         policy = self._policies(payload.tenant) if found else None
         redacted = policy is not None and policy.sensitive.action == "redact"
         if policy is not None and redacted:  # what is sealed, embedded, digested and compared from here on
-            payload = _without(payload, found, keyring, policy.content_bytes_max)
+            payload = redaction.without(payload, found, keyring, policy.content_bytes_max)
         text = _text(payload)
         sealed = Sealed(
             position=_position(record),

@@ -14,7 +14,7 @@ from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.codes import unescaped
 from memsluice.gate.unicode import normalise
 
-FOUND = "instructions.overrides"
+FOUND = "overrides.found"
 _GAP = r"[^.!?。！？؟।]{0,30}?"
 _BEGINS = re.compile(
     r"(?:^|[^\w\s'’] ?"

@@ -6,7 +6,7 @@ from memsluice.envelope.verdict import Decision, Finding, rule_of
 
 _SET_ASIDE = {"review": "overridden", "promotion": "codes"}
 """Modules of commands that set findings aside, and the detail of their own finding that has the codes."""
-READ = frozenset({"instructions", "wording"})
+READ = frozenset({"instructions", "overrides", "wording"})
 """Modules whose findings say what a content reads like."""
 
 

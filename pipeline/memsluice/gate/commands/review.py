@@ -27,7 +27,7 @@ from memsluice.gate.state.lineage import Label, keep_lineage
 from memsluice.gate.state.rows import SEPARATOR, TenantRows
 
 OVERRIDDEN = frozenset({
-    "detect", "drift", "facts", "instructions", "memsad", "rates", "screening", "sensitive", "wording",
+    "detect", "drift", "facts", "instructions", "memsad", "overrides", "rates", "screening", "sensitive", "wording",
 })  # fmt: skip
 """Modules of the gate whose findings a release sets aside. The monitor's are found anew; any other's hold."""
 OFFSET_PARAMETER = "offset"

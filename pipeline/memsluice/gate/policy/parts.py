@@ -15,7 +15,7 @@ from memsluice.gate.policy.model import Policy
 from memsluice.gate.policy.part import FIELD_OF
 from memsluice.gate.policy.wording import Reach, TierFactor
 
-CONTENT = ("detect", "drift", "facts", "instructions", "memsad", "wording")
+CONTENT = ("detect", "drift", "facts", "instructions", "memsad", "overrides", "wording")
 """Modules of the gate whose findings are of what is written."""
 NO_CONTENT = frozenset({"look_back", "look_back_per_day"})
 _STRICTER = {
@@ -54,6 +54,7 @@ def digest(policy: Policy, module: str) -> str:
             "detector": policy.detector, "enabled": found.enabled, "hold_contained": found.hold_contained,
         },
         "wording": {"detector": policy.detector, "action": policy.wording.action, "patterns": found.enabled},
+        "overrides": {"detector": policy.detector, "action": policy.wording.action, "patterns": found.enabled},
         "memsad": {"detector": policy.detector, "memsad": _learned(policy, "memsad", set())},
     }  # fmt: skip
     return FORM + sha256(canonical(said[module])).hexdigest()[:DIGITS]

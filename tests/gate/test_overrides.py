@@ -7,7 +7,9 @@ from tests.gate.test_review import held, order
 from tests.gate.test_wording import shop
 
 from memsluice.envelope.verdict import Decision
-from memsluice.gate.checks.overrides import FOUND, LANGUAGES, find
+from memsluice.gate.checks import overrides
+from memsluice.gate.checks.overrides import FOUND, LANGUAGES
+from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.commands.let_in import let_in
 from memsluice.gate.policy.model import default, laid_over
 
@@ -92,6 +94,11 @@ HONEST = [
     "Ana ignora todo lo que dice el manual anterior de instrucciones.",
 ]
 """What was ignored, what must not be, and what somebody else ignores."""
+
+
+def find(text: str) -> str | None:
+    """Return the language of an order in a text as the gate reads it."""
+    return overrides.find(spelled(text))
 
 
 def test_every_language_has_an_order_that_is_tried() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from memsluice.errors import InvalidArgument
+from memsluice.events.codes import opened
 from memsluice.memory.documents import Document, document_of, key_of
 
 
@@ -63,27 +64,23 @@ def test_texts_stand_first_then_names_then_a_structure_of_numbers() -> None:
 
 @pytest.mark.parametrize(
     "drawn",
-    ["0d073027-ea15-4127-833b-aaa993769bff", "9f86d081884c7d659a2feaa0c55ad015", "65F1C0A2B7E94D3F8A1B2C3D"],
-)
+    [
+        "0d073027-ea15-4127-833b-aaa993769bff", "de1e7ea1-1da7-4ba5-a5ab-adc0dedfaced",
+        "9f86d081884c7d659a2feaa0c55ad015", "65F1C0A2B7E94D3F8A1B2C3D", "decadefacadedecadefacade2024",
+    ],
+)  # fmt: skip
 def test_a_name_that_a_machine_drew_is_no_word(drawn: str) -> None:
-    """It stands with the numbers, as a key, a field's name or a value, and is read back as what it was."""
+    """A detector reads the same record whatever its id is: no honest one is held for it by chance."""
     made = Document((drawn,), drawn, {"text": "Ada drinks tea.", drawn: drawn})
-    assert made.content().startswith(f"Ada drinks tea.\n\ntext\n\n{'  '.join([drawn] * 4)}\n\n")
-    found = read(made.content())
-    assert (found.path, found.key, found.value) == (made.path, made.key, made.value)
+    assert opened(made.content()).startswith("Ada drinks tea.\n\n#  #  text  #  #\n\n")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "deadbeef-cafe-babe", "a-decade-faded-facade", "42", "c0ffee", "decade-facade-2024", "2026-11-29-10-30",
-        "4111-1111-1111-1111", "---------------1", "de1e7e-a11-da7a-ba5e5", "deadbeefcafe1234", "0" * 16,
-        "de1e7ea1-1da7-aba5-e5ab-adc0dedfaced",
-    ],
-)  # fmt: skip
+    "name", ["deadbeef-cafe-babe", "a-decade-faded-facade", "decade-facade-2024", "2026-11-29-10-30", "0" * 24]
+)
 def test_a_name_that_people_may_read_stays_a_word(name: str) -> None:
-    """What is no UUID and no run as random as a digest may say something, in figures that look like letters, too."""
-    assert f"\n\n{name}  text\n\n" in Document((), name, {"text": "Ada drinks tea."}).content()
+    """What has no id's form may say something."""
+    assert f"\n\n{name}  text\n\n" in opened(Document((), name, {"text": "Ada drinks tea."}).content())
 
 
 def test_what_stands_for_a_secret_is_read_in_its_place() -> None:

@@ -31,7 +31,8 @@ _ANY_MARK = re.compile(
 )
 _SAID = re.compile(r"<!--([^<]*?)-->|</?\w+([^<>]*)>")
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])"
-_WHOLE_UUID = re.compile(_UUID)
+_ID = re.compile(rf"{_UUID}|(?=[^0-9]*[0-9])(?=[0-9]*[A-Fa-f])[0-9A-Fa-f]{{20,}}")
+"""A UUID, or as many hexadecimal digits as an id or a digest has; some are less random than what is opaque."""
 OPAQUE = "#"
 """Stands in a reading for a key, a digest or a picture: nobody reads it, and no model should."""
 _LETTER = r"[^\W\d_]"
@@ -159,7 +160,7 @@ def _once(text: str) -> Reading | None:
             if prose is not None:
                 first, end = first + prose.first, first + prose.end
                 letters = _seen(prose.text)
-            elif blobs.opaque(code[0]) or _WHOLE_UUID.fullmatch(code[0]):  # some are less random, and no words either
+            elif blobs.opaque(code[0]) or _ID.fullmatch(code[0]):
                 letters = OPAQUE
             else:
                 continue

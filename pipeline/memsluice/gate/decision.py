@@ -10,6 +10,7 @@ from memsluice.envelope.seals import Admission, Sealed, Wording
 from memsluice.envelope.verdict import SEVERITY, Decision, Finding, Withdrawal, rule_of
 from memsluice.events.models import Recall, Tier, Write
 from memsluice.gate.checks import facts, instructions, overrides, reach, related
+from memsluice.gate.checks.spelled import Spelled, spelled
 from memsluice.gate.detectors.base import Detector
 from memsluice.gate.detectors.detect import DefaultDetector
 from memsluice.gate.detectors.memsad.detector import MemsadDetector
@@ -145,26 +146,28 @@ class Draft:
         decides = self.default.on and not contained
         if decides:
             published = Decision.ACCEPT  # what the published detectors find is reported beside it
-        pattern = None
-        if self.policy.instructions.enabled:
-            pattern = instructions.check(write.content, facts.least(write, published))
+        content = spelled(write.content) if self.policy.instructions.enabled else None
+        pattern = None if content is None else instructions.check(content, facts.least(write, published))
         scored = list[Finding]()
         if self.vector is not None:
             scored = self.published.check(write, self.vector, agent=about.agent, how_far=about.reach, least=published)
             self.default.anomaly = self.published.anomaly
         if decides:
-            occurs = pattern is not None and bool(instructions.find(_USER_OF_URL.sub("", write.content)))
-            self._screen_by_default(write, about, least, pattern=occurs)
+            self._screen_by_default(write, about, least, content, pattern=pattern is not None)
         elif self.default.on:
             self.default.judge(write, about.wording)  # for the day on which somebody lifts its label
         self.add(pattern, facts.check(write, self.policy), *scored)
 
-    def _screen_by_default(self, write: Write, about: Screened, least: Decision, *, pattern: bool) -> None:
+    def _screen_by_default(
+        self, write: Write, about: Screened, least: Decision, content: Spelled | None, *, pattern: bool
+    ) -> None:
         judged, model = self.default.judge(write, about.wording)
         rules = self.policy.wording
+        if pattern and (without := _USER_OF_URL.sub("", write.content)) != write.content:
+            pattern = bool(instructions.find(without))
         self.add(wording.check(judged, rules, about.reach, about.tier, pattern=pattern, least=least, model=model))
-        if self.policy.instructions.enabled:
-            self.add(overrides.check(write.content, least if rules.action == "hold" else Decision.ACCEPT))
+        if content is not None:
+            self.add(overrides.check(content, least if rules.action == "hold" else Decision.ACCEPT))
         if self.vector is not None:
             holding = least if about.reach in self.policy.detect.reach else Decision.ACCEPT
             found = self.default.check(write, self.vector, agent=about.agent, how_far=about.reach, least=holding)

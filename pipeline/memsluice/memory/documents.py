@@ -3,13 +3,12 @@
 A later document of the same path and key replaces the entry. So does a deletion, which leaves a mark without content.
 
 Its texts stand first, each a paragraph or more; then its names (path, key, fields, words that stand alone) behind each
-other, as a reader reads them; what a machine drew stands with the numbers; its structure is a line of numbers. An order
-among a record's marks and names is read as one of many parts of a record, and says less to the detectors, or nothing
-where it is spread over names; and a question is nearer to a text than to a record that has it in it.
+other, as a reader reads them; its structure is a line of numbers. An order among a record's marks and names is read as
+one of many parts of a record, and says less to the detectors, or nothing where it is spread over names; and a question
+is nearer to a text than to a record that has it in it.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,7 +16,6 @@ from math import isfinite
 from typing import Any
 
 from memsluice.errors import InvalidArgument
-from memsluice.events.blobs import opaque
 from memsluice.events.limits import CONTENT_BYTES_MAX, NAME_CHARS_MAX
 from memsluice.recall.reader import VerifiedEntry
 
@@ -26,13 +24,9 @@ BETWEEN = "\n\n"
 """What parts paragraphs: those of the texts, the names, the numbers, and the structure."""
 BETWEEN_NAMES = "  "
 """No name has white space in it, and what stands for a secret has single blanks."""
-RECORD, LIST, NAME, TEXT, NUMBER, TRUE, FALSE, NULL, IDENTIFIER = range(9)
+RECORD, LIST, NAME, TEXT, NUMBER, TRUE, FALSE, NULL = range(8)
 """What a list of the structure begins with. Numbers stand by themselves: each may be taken for a secret, and none shall
 part two words."""
-_UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-8][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
-"""Of RFC 9562. Among words an id was read as one of them, and by chance a few in a thousand made an honest record one
-that is held."""
-_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{16,}")
 DEPTH_MAX = 32
 
 
@@ -113,8 +107,6 @@ class _Made:
             raise InvalidArgument(f"argument value is nested more than {DEPTH_MAX} levels deep")
         if isinstance(value, bool | None):
             return [{True: TRUE, False: FALSE, None: NULL}[value]]
-        if isinstance(value, str) and _is_drawn(value):
-            return [IDENTIFIER, _put(self.numbers, value)]
         if isinstance(value, str):
             return self._text(value) if _is_text(value) else [NAME, _put(self.names, value)]
         if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
@@ -155,8 +147,6 @@ class _Read:
             return "\n" * before + BETWEEN.join(self._paragraphs[first : first + count]) + "\n" * after
         if kind == NAME:
             return self._names[rest[0]]
-        if kind == IDENTIFIER:
-            return self._numbers[rest[0]]
         if kind == NUMBER:
             return _number(self._numbers[rest[0]])
         if kind == RECORD:
@@ -170,11 +160,6 @@ class _Read:
 def _put(some: list[str], one: str) -> int:
     some.append(one)
     return len(some) - 1
-
-
-def _is_drawn(value: str) -> bool:
-    """Whether a machine drew it: what merely looks like that may be words in other letters, and stays a name."""
-    return _UUID.fullmatch(value) is not None or (_HEXADECIMAL.fullmatch(value) is not None and opaque(value))
 
 
 def _is_text(value: str) -> bool:

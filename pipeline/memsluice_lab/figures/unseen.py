@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memsluice.envelope.registry import DEFAULT_TIER
 from memsluice.envelope.seals import Wording
@@ -37,7 +38,7 @@ from memsluice.gate.policy.wording import Reach, WordingPolicy
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.wording import head
 from memsluice_lab.wording.corpus import Example, held_out
-from memsluice_lab.wording.train import Corpus, fit
+from memsluice_lab.wording.train import Corpus, Fitted, fit
 
 FAMILIES = frozenset({"persona", "persistence", "roleplay", "preference"})
 LANGUAGES = frozenset({"de", "hi"})
@@ -62,6 +63,18 @@ class Unseen:
     texts: Mapping[int, Mapping[Kind, int]]
     held: Mapping[int, Mapping[tuple[Kind, Reach], int]]
     fitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """The models, the texts that they were fitted on, and what each text that was left out is measured as."""
+
+    corpus: Corpus
+    fitted: Fitted
+    known: NDArray[np.int64]
+    kinds: Mapping[int, Kind]
+    states: TemporaryDirectory[str]
+    """Where the corpus has its states, as long as this lives."""
 
 
 def unseen_recall(setting: Setting) -> Measured:
@@ -115,16 +128,24 @@ def _plain(one: Example) -> str:
 
 
 @lru_cache(maxsize=1)
+def trained(setting: Setting) -> Trained:
+    """Train once for all figures that are measured together."""
+    scratch = TemporaryDirectory(prefix="memsluice-unseen-")
+    some = Corpus.read(setting.records() / "data", Path(scratch.name))
+    setting.say(f"{len(some.examples):,} texts read")
+    without = apart(some.examples)
+    known = np.array([at for at, one in enumerate(some.examples) if not without(one)])
+    kinds = {at: found for at, one in enumerate(some.examples) if (found := kind(one))}
+    fitted = fit(some, lambda one: held_out(one.group), again=True, unseen=without)
+    return Trained(some, fitted, known, kinds, scratch)
+
+
+@lru_cache(maxsize=1)
 def _judged(setting: Setting) -> Unseen:
-    """Train and judge. Both figures come from the same run where they are measured together."""
-    with TemporaryDirectory(prefix="memsluice-unseen-") as scratch:
-        some = Corpus.read(setting.records() / "data", Path(scratch))
-        setting.say(f"{len(some.examples):,} texts read")
-        without = apart(some.examples)
-        fitted = fit(some, lambda one: held_out(one.group), again=True, unseen=without)
-        kinds = {at: found for at, one in enumerate(some.examples) if (found := kind(one))}
-        of_head = head.logits(fitted.head, some.features, np.array(list(kinds)))
-    classifier = read(fitted.files()["classifier.npz"])
+    models = trained(setting)
+    some, kinds = models.corpus, models.kinds
+    of_head = head.logits(models.fitted.head, some.features, np.array(list(kinds)))
+    classifier = read(models.fitted.files()["classifier.npz"])
     texts, held = (
         {label: Counter[Kind]() for label in (0, 1)},
         {label: Counter[tuple[Kind, Reach]]() for label in (0, 1)},
@@ -136,12 +157,12 @@ def _judged(setting: Setting) -> Unseen:
         texts[one.label][found] += 1
         for reach in Reach:
             held[one.label][found, reach] += _is_held(one.text, judged, rules, reach)
-    return Unseen(texts, held, sum(not without(one) for one in some.examples))
+    return Unseen(texts, held, len(models.known))
 
 
 def _is_held(text: str, judged: Judged, rules: WordingPolicy, reach: Reach) -> bool:
     tier = DEFAULT_TIER["user" if reach is Reach.OWN else "agent"]
-    pattern = instructions.check(text, Decision.QUARANTINE) is not None
+    pattern = instructions.find(text) != ()
     found = check.check(judged, rules, reach, tier, pattern=pattern, least=Decision.QUARANTINE, model="")
     return found is not None and found.code == "wording.held"
 

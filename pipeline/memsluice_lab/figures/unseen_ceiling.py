@@ -9,19 +9,16 @@ that one is small and takes its budget from texts that it knows.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsluice_lab.figures.registry import Measured, Setting
-from memsluice_lab.figures.unseen import LEAST, Kind, apart, kind
+from memsluice_lab.figures.unseen import LEAST, Kind, trained
 from memsluice_lab.wording import head
-from memsluice_lab.wording.corpus import held_out
 from memsluice_lab.wording.features import Features
-from memsluice_lab.wording.train import Corpus, fit
+from memsluice_lab.wording.train import Corpus
 
 ALLOWED = 0.025
 """The goal of ``unseen_fpr``."""
@@ -45,22 +42,17 @@ class Pooled:
 
 def unseen_ceiling(setting: Setting) -> Measured:
     """The largest share of unseen hostile texts that any head holds at the threshold that is best in hindsight."""
-    with TemporaryDirectory(prefix="memsluice-unseen-") as scratch:
-        some = Corpus.read(setting.records() / "data", Path(scratch))
-        setting.say(f"{len(some.examples):,} texts read")
-        without = apart(some.examples)
-        kinds = {at: found for at, one in enumerate(some.examples) if (found := kind(one))}
-        left_out = np.array(list(kinds))
-        known = np.array([at for at, one in enumerate(some.examples) if not without(one)])
-        fitted = fit(some, lambda one: held_out(one.group), again=True, unseen=without)
-        scores = {
-            "ours": head.logits(fitted.head, some.features, left_out),
-            "ours, with n-grams": fitted.logits(some, left_out),
-        }
-        units = pooled(some.features, left_out)
-        for name, judge in _others(some, known).items():
-            scores[name] = _worst(judge(units.vectors), units.owners, len(left_out))
-            setting.say(f"{name}: judged")
+    models = trained(setting)
+    some, kinds = models.corpus, models.kinds
+    left_out = np.array(list(kinds))
+    scores = {
+        "ours": head.logits(models.fitted.head, some.features, left_out),
+        "ours, with n-grams": models.fitted.logits(some, left_out),
+    }
+    units = pooled(some.features, left_out)
+    for name, judge in _others(some, models.known).items():
+        scores[name] = _worst(judge(units.vectors), units.owners, len(left_out))
+        setting.say(f"{name}: judged")
     scores["all together"] = sum((_ranks(one) for one in scores.values()), np.zeros(len(left_out)))
     labels = np.array([some.examples[at].label for at in left_out])
     shares = {name: best(said, labels, [kinds[at] for at in left_out]) for name, said in scores.items()}

@@ -1,7 +1,9 @@
 """What the head learns from: the encoder's fourth layer of every text of the corpus, kept in files."""
 
 import json
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -35,16 +37,17 @@ class Features:
 def features(texts: Sequence[str], keep: Path) -> Features:
     """Encode all texts; the states lie in the folder ``keep``, which may take 8 GiB.
 
-    Texts of which it has the states are not encoded again, so a corpus that only grew at its end is soon read. Whoever
-    changes the encoder or how text is read starts with an empty folder.
+    Each core encodes some of them, on a thread of its own: the states are the same on any number of cores. Texts of
+    which it has the states are not encoded again, so a corpus that only grew at its end is soon read. Whoever changes
+    the encoder or how text is read starts with an empty folder.
     """
     encoder = load_encoder(threads=1)
     assert isinstance(encoder, MiniLMEncoder)
     keep.mkdir(parents=True, exist_ok=True)
     counted: dict[str, list[Whole]] = {name: [] for name in PARTS}
-    with (keep / "states.f16").open("wb") as out:
-        for first in range(0, len(texts), AT_ONCE):
-            file = _kept(encoder, texts[first : first + AT_ONCE], keep)
+    some = [texts[first : first + AT_ONCE] for first in range(0, len(texts), AT_ONCE)]
+    with (keep / "states.f16").open("wb") as out, ThreadPoolExecutor(os.cpu_count()) as cores:
+        for file in cores.map(lambda one: _kept(encoder, one, keep), some):
             with np.load(file) as part:
                 out.write(part["states"].tobytes())
                 for name in PARTS:

@@ -122,7 +122,7 @@ def test_it_is_the_writes_own_rule(encoder) -> None:
         finding = at_write(
             shipped().judge(text, shown[text]), WordingPolicy(),
             reach.of(write, Identity("k", Role.PRODUCER, channel, tier)), tier,
-            pattern=instructions.check(text, Decision.ACCEPT) is not None, least=Decision.QUARANTINE, model="m",
+            pattern=instructions.find(text) != (), least=Decision.QUARANTINE, model="m",
         )  # fmt: skip
         (one,) = of(check, found(text, visibility=visibility, channel=channel, tier=tier))
         assert (one is Withheld.WORDING) == (finding is not None and finding.code == "wording.held"), (text, tier)

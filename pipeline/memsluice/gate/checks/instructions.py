@@ -1,7 +1,7 @@
 """Instruction patterns of seed 002, as published: the write filter (pattern 3) and the risk score (pattern 6).
 
-Both read :func:`memsluice.gate.unicode.normalise` of the text, and of what stands there once its codes are read
-(:mod:`memsluice.events.codes`). Every pattern is a plain string or a regular expression without nested repetition, so
+Both read the text as :func:`~memsluice.gate.checks.spelled.spelled` gives it, what its codes spell included. Every
+pattern is a plain string or a regular expression without nested repetition, so
 the time is linear in the text.
 
 A known weakness, kept because it is what was published: the lists hold half a dozen English phrasings; honest
@@ -12,8 +12,7 @@ import re
 from dataclasses import dataclass
 
 from memsluice.envelope.verdict import Decision, Finding
-from memsluice.events.codes import unescaped
-from memsluice.gate.unicode import normalise
+from memsluice.gate.checks.spelled import Spelled, spelled
 
 FOUND_MAX = 8
 """Patterns that a finding names."""
@@ -60,16 +59,12 @@ class Match:
 
 def find(text: str) -> tuple[Match, ...]:
     """Return the first match of every marker and pattern that occurs in ``text``; at most 16, hidden ones last."""
-    found = _find(normalise(text), seen=True)
-    if (read := unescaped(text)) is not None:
-        names = {match.name for match in found}
-        found += (match for match in _find(normalise(read.text), seen=False) if match.name not in names)
-    return tuple(found)
+    return _find(spelled(text))
 
 
-def check(content: str, asks: Decision) -> Finding | None:
+def check(content: Spelled, asks: Decision) -> Finding | None:
     """Return a finding that asks for so much where a pattern occurs in what is written."""
-    matches = find(content)
+    matches = _find(content)
     if not matches:
         return None
     detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
@@ -81,7 +76,15 @@ def risk(text: str) -> int:
     return len({match.name for match in find(text)} & INSTRUCTION_PATTERNS.keys())
 
 
-def _find(text: str, *, seen: bool) -> list[Match]:
+def _find(text: Spelled) -> tuple[Match, ...]:
+    found = _find_in(text.seen, seen=True)
+    if text.hidden is not None:
+        names = {match.name for match in found}
+        found += (match for match in _find_in(text.hidden, seen=False) if match.name not in names)
+    return tuple(found)
+
+
+def _find_in(text: str, *, seen: bool) -> list[Match]:
     found = []
     for name, marker in INSTRUCTION_MARKERS.items():
         if (at := text.find(marker)) >= 0:

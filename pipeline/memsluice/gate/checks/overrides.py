@@ -3,7 +3,8 @@
 "Ignore all previous instructions" needs no weighing in any language: it is held by itself. English is the wording
 models' and the published patterns'. A pattern has a verb in a form that asks, instructions or rules, and which of them:
 those before, all, the system's, those on safety; so what was ignored, and what must not be, is none. Every gap is
-bounded: the time is linear in the text.
+bounded: the time is linear in the text, at worst a tenth of a second for one of the largest size that begins an order
+everywhere.
 """
 
 import re
@@ -11,8 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from memsluice.envelope.verdict import Decision, Finding
-from memsluice.events.codes import unescaped
-from memsluice.gate.unicode import normalise
+from memsluice.gate.checks.spelled import Spelled
 
 FOUND = "overrides.found"
 _GAP = r"[^.!?。！？؟।]{0,30}?"
@@ -250,15 +250,13 @@ _STEMS = tuple((stem, language) for language in LANGUAGES for stem in language.s
 _ASCII = tuple((stem, language) for stem, language in _STEMS if stem.isascii())
 
 
-def find(text: str) -> str | None:
+def find(text: Spelled) -> str | None:
     """Return the language (ISO 639) in which a text, or what its codes spell, orders that; None: in none."""
-    found = _find(normalise(text))
-    if found is None and (read := unescaped(text)) is not None:
-        found = _find(normalise(read.text))
-    return found
+    found = _find(text.seen)
+    return _find(text.hidden) if found is None and text.hidden is not None else found
 
 
-def check(content: str, asks: Decision) -> Finding | None:
+def check(content: Spelled, asks: Decision) -> Finding | None:
     """Return a finding that asks for so much where a text gives such an order."""
     language = find(content)
     return None if language is None else Finding(FOUND, asks, {"language": language})

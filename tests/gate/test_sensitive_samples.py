@@ -264,6 +264,20 @@ def test_what_is_encoded_is_found(secret: str) -> None:
     assert "1111" not in redacted(text, found(text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hours &quot;api_key&quot;: &quot;{}&quot; of it", "GET /login?next=%2Fcb%3Fapi_key%3D{} 302", "password%3D{}",
+        "Location: https://a.example/cb%23access_token%3D{}", "secret&colon; {}", "DB_PASSWORD&#61;{}",
+        "password&#58; {}", "Authorization%3A%20Bearer%20{}", "password&nbsp;is&nbsp;{}", "api_key\\u0022: \\u0022{}\\u0022",
+    ],
+)  # fmt: skip
+def test_a_key_behind_a_coded_separator_goes_too(text: str) -> None:
+    """A key is as random as what the detectors leave unread, and is read here nonetheless."""
+    for value in (key(22), key(40, HEX)):
+        assert value not in redacted(text.format(value), found(text.format(value)))
+
+
 def test_a_percent_code_at_the_end_goes_whole() -> None:
     """Of a value whose last letter is written as a code, the three letters of that go, too."""
     text = "n%3A password%3A " + WORD + "%21 ok"

@@ -31,7 +31,8 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """Return float32 of shape (len(texts), d): row i is the L2-normalised vector of ``texts[i]``, zeros
-        where the model finds nothing in it."""
+        where the model finds nothing in it. ValueError says that a text cannot be encoded: that write is a dead
+        letter; whatever else it raises stops the stage, which tries again."""
 
 
 @runtime_checkable

@@ -81,11 +81,14 @@ def opened(text: str) -> str:
     return text if read is None else read.text
 
 
-def unescaped(text: str) -> Reading | None:
-    """Return the text with its codes read, and behind it what stood unseen in it; None where it has none."""
+def unescaped(text: str, *, whole: bool = False) -> Reading | None:
+    """Return the text with its codes read, and behind it what stood unseen in it; None where it has none.
+
+    ``whole``: keys and digests stand in it as they are, not as OPAQUE.
+    """
     found: Reading | None = None
     for _ in range(DEPTH_MAX):
-        inner = _once(text if found is None else found.text)
+        inner = _once(text if found is None else found.text, whole=whole)
         if inner is None:
             break
         found = inner if found is None else inner.within(found)
@@ -148,7 +151,7 @@ def _may_be_coded(text: str) -> bool:
     return _MAY_BE.search(text) is not None or blobs.many_figures(text)
 
 
-def _once(text: str) -> Reading | None:
+def _once(text: str, *, whole: bool) -> Reading | None:
     if not _may_be_coded(text):
         return None
     parts, unseen, at = _Parts(), list[tuple[str, int, int]](), 0
@@ -160,7 +163,7 @@ def _once(text: str) -> Reading | None:
             if prose is not None:
                 first, end = first + prose.first, first + prose.end
                 letters = _seen(prose.text)
-            elif blobs.opaque(code[0]) or _ID.fullmatch(code[0]):
+            elif not whole and (blobs.opaque(code[0]) or _ID.fullmatch(code[0])):
                 letters = OPAQUE
             else:
                 continue

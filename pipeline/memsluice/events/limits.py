@@ -20,7 +20,7 @@ RENEWS_BYTES_MAX = 48 * 1024
 """An entry's accepted record inside a recall, with content of 32 KiB: escaped and signed, it fits into RECORD_BYTES_MAX
 beside the rest of the largest recall."""
 POLICY_CHARS_MAX = 1_792
-"""An activated policy's text: it lies in a state row, and twice in the row of its own event."""
+"""An activated policy's text: it lies in a state row, which is written again with each activation."""
 APPROVALS_MAX = 8
 HEADERS_MAX = 64
 HEADER_BYTES_MAX = 8_192

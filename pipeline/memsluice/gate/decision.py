@@ -1,6 +1,5 @@
 """A decision while it is made: the findings so far, and the checks that a write and its replay share."""
 
-import re
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -28,10 +27,6 @@ from memsluice.gate.state.rows import Getter, TenantRows
 
 FIRM = ("monitor.rule_3_immutable", "limits.content_bytes", "duplicates.other_content", "replay.standing")
 """Findings that hold in shadow mode too: what they stop would take the place of an entry, or is too large for one."""
-_USER_OF_URL = re.compile(
-    r"\b[a-z][a-z0-9+.-]{1,30}://[^\s/@:]{1,64}:(?=(?:\[redacted: [a-z_ ]{1,40}\]|[^\s@]{1,256})@)", re.IGNORECASE
-)
-"""The name that logs in at an address, "admin:" for one, is no word of the text: no pattern occurs in it."""
 OUTSIDE = ("monitor.rule_4_tainted", "monitor.rule_5_untrusted")
 """Findings of what is kept as data wherever it lands, whatever else asks for more than containing it."""
 
@@ -142,29 +137,28 @@ class Draft:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not self.policy.instructions.hold_contained
         self.default.tier = about.tier
-        least = published = Decision.ACCEPT if contained else Decision.QUARANTINE
+        published = Decision.ACCEPT if contained else Decision.QUARANTINE
         decides = self.default.on and not contained
         if decides:
             published = Decision.ACCEPT  # what the published detectors find is reported beside it
         content = spelled(write.content) if self.policy.instructions.enabled else None
         pattern = None if content is None else instructions.check(content, facts.least(write, published))
+        told = content is not None and pattern is not None and instructions.told(content)
         scored = list[Finding]()
         if self.vector is not None:
             scored = self.published.check(write, self.vector, agent=about.agent, how_far=about.reach, least=published)
             self.default.anomaly = self.published.anomaly
         if decides:
-            self._screen_by_default(write, about, least, content, pattern=pattern is not None)
+            self._screen_by_default(write, about, content, pattern=told)
         elif self.default.on:
             self.default.judge(write, about.wording)  # for the day on which somebody lifts its label
+            if content is not None:
+                self.add(overrides.check(content, Decision.ACCEPT))
         self.add(pattern, facts.check(write, self.policy), *scored)
 
-    def _screen_by_default(
-        self, write: Write, about: Screened, least: Decision, content: Spelled | None, *, pattern: bool
-    ) -> None:
+    def _screen_by_default(self, write: Write, about: Screened, content: Spelled | None, *, pattern: bool) -> None:
         judged, model = self.default.judge(write, about.wording)
-        rules = self.policy.wording
-        if pattern and (without := _USER_OF_URL.sub("", write.content)) != write.content:
-            pattern = bool(instructions.find(without))
+        rules, least = self.policy.wording, Decision.QUARANTINE
         self.add(wording.check(judged, rules, about.reach, about.tier, pattern=pattern, least=least, model=model))
         if content is not None:
             self.add(overrides.check(content, least if rules.action == "hold" else Decision.ACCEPT))

@@ -50,9 +50,8 @@ def _text(payload: AnyPayload) -> str | None:
     return payload.question if isinstance(payload, Recall) and not payload.named else None
 
 
-def _writer(payload: AnyPayload, identity: Identity) -> Writer:
-    principal = payload.principal if isinstance(payload, Write | Recall) else ""
-    return payload.tenant, identity.kid, principal
+def _writer(payload: Write | Recall, identity: Identity) -> Writer:
+    return payload.tenant, identity.kid, payload.principal
 
 
 def _sketch(keyring: Keyring, payload: AnyPayload, identity: Identity) -> str:
@@ -240,7 +239,7 @@ class SealStage:
             if draft.error is None
             and draft.sealed is not None
             and draft.sealed.identity is not None
-            and (payload := draft.sealed.payload) is not None
+            and isinstance(payload := draft.sealed.payload, Write | Recall)
             and (text := _text(payload)) is not None
         }
         if not texts:

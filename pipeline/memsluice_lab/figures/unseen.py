@@ -30,6 +30,7 @@ from memsluice.envelope.seals import Wording
 from memsluice.envelope.verdict import Decision
 from memsluice.errors import StateError
 from memsluice.gate.checks import instructions
+from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.detectors.wording import check
 from memsluice.gate.detectors.wording.classifier import Judged
 from memsluice.gate.detectors.wording.shipped import read
@@ -162,7 +163,7 @@ def _judged(setting: Setting) -> Unseen:
 
 def _is_held(text: str, judged: Judged, rules: WordingPolicy, reach: Reach) -> bool:
     tier = DEFAULT_TIER["user" if reach is Reach.OWN else "agent"]
-    pattern = instructions.find(text) != ()
+    pattern = instructions.told(spelled(text))
     found = check.check(judged, rules, reach, tier, pattern=pattern, least=Decision.QUARANTINE, model="")
     return found is not None and found.code == "wording.held"
 

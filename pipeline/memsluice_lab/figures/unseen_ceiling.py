@@ -1,9 +1,9 @@
-"""What any reader of the frozen encoder's states could know of texts it never saw, if it might choose its budget best.
+"""What several readers of the frozen encoder's states know of texts they never saw, if they might choose a budget best.
 
-The texts that :mod:`.unseen` leaves out are judged by heads of several kinds, of any size and time, fitted on all the
+The texts that :mod:`.unseen` leaves out are judged by heads of five kinds, with ours and its n-grams, fitted on the
 others; and each is given the answer to what a gate has to guess: the score above which it holds just the share of the
-honest texts left out that the goal allows. What the best of them does then is above what a head that ships can do, as
-that one is small and takes its budget from texts that it knows.
+honest texts left out that the goal allows. A head that ships takes its budget from texts that it knows, and so does
+worse than the same head here. Heads that nobody tried may do better.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memsluice.errors import StateError
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.figures.unseen import LEAST, Kind, trained
 from memsluice_lab.wording import head
@@ -66,6 +67,8 @@ def best(scores: Numbers, labels: NDArray[np.int64], kinds: list[Kind]) -> Mappi
     """Return the share of each kind's hostile texts that are held where ALLOWED of the honest are, kinds counting
     alike in both."""
     honest = {one: scores[_of(one, kinds) & (labels == 0)] for one in enough(kinds, labels, 0)}
+    if not honest:
+        raise StateError(f"of no kind of honest text that was left out there are {LEAST}")
     every = np.sort(np.concatenate(list(honest.values())))
     low, high = 0, len(every) - 1
     while low < high:  # the lowest threshold that is allowed

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import get_ident
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def features(texts: Sequence[str], keep: Path) -> Features:
     keep.mkdir(parents=True, exist_ok=True)
     counted: dict[str, list[Whole]] = {name: [] for name in PARTS}
     some = [texts[first : first + AT_ONCE] for first in range(0, len(texts), AT_ONCE)]
-    with (keep / "states.f16").open("wb") as out, ThreadPoolExecutor(os.cpu_count()) as cores:
+    with (keep / "states.f16").open("wb") as out, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as cores:
         for file in cores.map(lambda one: _kept(encoder, one, keep), some):
             with np.load(file) as part:
                 out.write(part["states"].tobytes())
@@ -71,7 +72,7 @@ def _kept(encoder: MiniLMEncoder, texts: Sequence[str], keep: Path) -> Path:
             "unit_sizes": np.array([len(unit) for unit in units], np.int64),
             "text_units": np.array([len(some) for _, _, some in read], np.int64),
         }
-        beside = file.with_suffix(".tmp.npz")  # one that is cut off is not found
+        beside = file.with_suffix(f".{get_ident()}.npz")  # one that is cut off is not found
         np.savez(beside, allow_pickle=False, **found)
         beside.rename(file)
     return file

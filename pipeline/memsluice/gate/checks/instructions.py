@@ -43,6 +43,14 @@ INSTRUCTION_PATTERNS = {
 Each goes with what it begins with: a text without that, as nearly all are, is not searched for the rest."""
 
 
+_USER_OF_URL = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,30}://(?:[a-z0-9]{1,16}[._-])?(?:admin|system)"
+    r":(?=(?:\[redacted: [a-z_ ]{1,40}\]|[^\s@]{1,256})@)",
+    re.IGNORECASE,
+)
+"""The names of INSTRUCTION_MARKERS where one logs in at an address."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A pattern's first occurrence: half-open character range in the *normalised* text.
@@ -69,6 +77,14 @@ def check(content: Spelled, asks: Decision) -> Finding | None:
         return None
     detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
     return Finding("instructions.found", asks, detail)
+
+
+def told(text: Spelled) -> bool:
+    """Whether a pattern occurs in what a text says: who logs in at an address, "admin:" for one, is no part of that."""
+    if not _find(text):
+        return False
+    without = _USER_OF_URL.sub("", text.text)
+    return without == text.text or bool(find(without))
 
 
 def risk(text: str) -> int:

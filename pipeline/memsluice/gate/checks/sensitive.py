@@ -46,7 +46,7 @@ def _found(text: str, searches: Searches) -> tuple[Span, ...]:
     if "|" in text:
         spans += searches.of(cells := text.replace("|", ":"), _lowered(cells))
     spans += _read(codes.untagged(text), searches)
-    if (read := codes.unescaped(text)) is not None:
+    if (read := codes.unescaped(text, whole=True)) is not None:
         spans += _read(read, searches)
         plain = reading.plain(read.text)
         spans += [] if plain is None else _read(plain.within(read), searches)

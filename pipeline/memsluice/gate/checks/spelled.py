@@ -7,13 +7,17 @@ from memsluice.gate.unicode import normalise
 
 
 class Spelled(NamedTuple):
-    """Both normalised: the text as ``seen``, and with its codes read, that are ``hidden`` in it; None: it has none."""
+    """A ``text``, and normalised what is ``seen`` of it; where it has codes, it once they are ``opened``, and that
+    normalised: what is ``hidden`` in it."""
 
+    text: str
     seen: str
+    opened: str
     hidden: str | None
 
 
 def spelled(text: str) -> Spelled:
     """Read a text."""
     read = unescaped(text)
-    return Spelled(normalise(text), None if read is None else normalise(read.text))
+    opened = text if read is None else read.text
+    return Spelled(text, normalise(text), opened, None if read is None else normalise(opened))

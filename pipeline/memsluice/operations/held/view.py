@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.escaping import visible
-from memsluice.events.codes import unescaped
 from memsluice.events.limits import REASON_CHARS_MAX
-from memsluice.gate.checks import instructions
+from memsluice.gate.checks import instructions, overrides
+from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.unicode import normalise
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
@@ -88,24 +88,26 @@ def _shown(text: str) -> str:
 
 
 def triggers(content: str) -> list[Line]:
-    """Return each instruction pattern that occurs, and where it stands in the text as screening read it.
+    """Return each instruction pattern that occurs, and an order to set aside what one was told, and where it stands in
+    the text as screening read it.
 
     ``decoded``: its codes and tag characters spell it.
     """
-    lines = []
-    read = unescaped(content)
-    for match in instructions.find(content):
-        text = normalise(read.text if match.hidden and read is not None else content)
-        before = text[max(0, match.start - CONTEXT_CHARS) : match.start]
-        after = text[match.end : match.end + CONTEXT_CHARS]
-        where = "decoded" if match.hidden else "as read"
-        pieces = (
-            Piece(_shown(before)),
-            Piece(_shown(text[match.start : match.end]), marked=True),
-            Piece(_shown(after)),
-        )
-        lines.append(Line(f"{match.name} ({where})", tuple(piece for piece in pieces if piece.text)))
+    read = spelled(content)
+    lines = [
+        _place(match.name, (read.hidden if match.hidden else None) or read.seen, match.start, match.end, match.hidden)
+        for match in instructions.find(content)
+    ]
+    if (order := overrides.find(read)) is not None:
+        lines.append(_place(f"order in {order.language}", order.text, order.first, order.end, order.hidden))
     return lines
+
+
+def _place(name: str, text: str, first: int, end: int, hidden: bool) -> Line:
+    before, after = text[max(0, first - CONTEXT_CHARS) : first], text[end : end + CONTEXT_CHARS]
+    pieces = (Piece(_shown(before)), Piece(_shown(text[first:end]), marked=True), Piece(_shown(after)))
+    where = "decoded" if hidden else "as read"
+    return Line(f"{name} ({where})", tuple(piece for piece in pieces if piece.text))
 
 
 def lines(seen: HeldReview, now_ms: int, words: Callable[[str], str]) -> list[Line]:

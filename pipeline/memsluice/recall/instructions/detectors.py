@@ -1,4 +1,4 @@
-"""Patterns and wording: the detectors that screened the write, asked again when it would be shown.
+"""Patterns, orders and wording: the detectors that screened the write, asked again when it would be shown.
 
 What landed was screened once, by the models and the policy of that day, or in shadow mode. Here it is read as it would
 be if it were written now; what a person let in despite its wording is flagged and shown. What a content shows
@@ -20,7 +20,8 @@ from memsluice.encoder.base import read
 from memsluice.envelope.seals import RELEASED, Admission, Wording
 from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events.models import Zone
-from memsluice.gate.checks import instructions, reach
+from memsluice.gate.checks import instructions, overrides, reach
+from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.detectors.wording import check as wording
 from memsluice.gate.detectors.wording.classifier import Classifier, Judged
 from memsluice.gate.detectors.wording.shipped import shipped
@@ -38,16 +39,20 @@ _Key = tuple[str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a content shows, whoever wrote it: how many of pattern 6's patterns, any pattern at all, its wording."""
+    """What a content shows, whoever wrote it: how many of pattern 6's patterns, any pattern at all, an order to set
+    aside what one was told, its wording."""
 
     risk: int
     pattern: bool
+    overrides: bool
     judged: Judged
 
 
 def reading(content: str, shown: Wording | None, model: Classifier) -> Reading:
     """Return what a content shows; ``shown`` is what the encoder's head read in it, None where it read nothing."""
-    return Reading(instructions.risk(content), bool(instructions.find(content)), model.judge(content, shown))
+    read_once = spelled(content)
+    ordered = overrides.find(read_once) is not None
+    return Reading(instructions.risk(content), instructions.told(read_once), ordered, model.judge(content, shown))
 
 
 def decide(found: Reading, admission: Admission, policy: InstructionPolicy, model: str) -> Withheld | tuple[Flag, ...]:
@@ -59,11 +64,13 @@ def decide(found: Reading, admission: Admission, policy: InstructionPolicy, mode
         found.judged, policy.wording, reach.landed(admission), admission.tier,
         pattern=found.pattern, least=Decision.QUARANTINE, model=model,
     )  # fmt: skip
-    if finding is None or not _over(finding):
+    ordered = found.overrides and policy.overrides
+    if not ordered and (finding is None or not _over(finding)):
         return by
+    held = (finding is not None and finding.code == HELD) or (ordered and policy.wording.action == "hold")
     data = admission.zone is Zone.EXTERNAL and not policy.withhold_data
     trusted = admission.tier <= policy.flagged_tier_max or admission.decision == RELEASED
-    if finding.code == HELD and not data and not trusted:
+    if held and not data and not trusted:
         return Withheld.WORDING
     return (*by, Flag.WORDING)
 
@@ -81,7 +88,8 @@ def of_gate(policy: Policy) -> InstructionPolicy:
     """
     decides = policy.detector == "default" and policy.mode != "shadow"
     rules = policy.wording if decides else policy.wording.model_copy(update={"action": "report"})
-    return InstructionPolicy(wording=rules, withhold_data=policy.instructions.hold_contained)
+    asked = policy.instructions
+    return InstructionPolicy(wording=rules, withhold_data=asked.hold_contained, overrides=asked.enabled)
 
 
 class DetectorCheck:

@@ -23,13 +23,14 @@ class InstructionPolicy:
     may legitimately include the terms"). What a person let in, despite its wording, is flagged for that in any tier.
     ``wording`` has the gate's budgets, by reach and tier; its ``action`` "report" flags and never withholds. What the
     external zone holds is handed on as data, so its wording is flagged unless ``withhold_data``: the gate, too, lets it
-    land there.
+    land there. ``overrides``: an order to set aside what one was told counts as its wording does.
     """
 
     wording: WordingPolicy = field(default_factory=WordingPolicy)
     flagged_tier_max: Tier = Tier.USER_VERIFIED
     patterns_tolerated_max: int = 2
     withhold_data: bool = False
+    overrides: bool = True
 
 
 class InstructionCheck(Protocol):

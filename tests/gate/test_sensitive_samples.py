@@ -269,7 +269,8 @@ def test_what_is_encoded_is_found(secret: str) -> None:
     [
         "Hours &quot;api_key&quot;: &quot;{}&quot; of it", "GET /login?next=%2Fcb%3Fapi_key%3D{} 302", "password%3D{}",
         "Location: https://a.example/cb%23access_token%3D{}", "secret&colon; {}", "DB_PASSWORD&#61;{}",
-        "password&#58; {}", "Authorization%3A%20Bearer%20{}", "password&nbsp;is&nbsp;{}", "api_key\\u0022: \\u0022{}\\u0022",
+        "password&#58; {}", "Authorization%3A%20Bearer%20{}", "password&nbsp;is&nbsp;{}",
+        "api_key\\u0022: \\u0022{}\\u0022",
     ],
 )  # fmt: skip
 def test_a_key_behind_a_coded_separator_goes_too(text: str) -> None:

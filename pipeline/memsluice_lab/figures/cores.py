@@ -10,7 +10,7 @@ from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.profile.bursts import costs
 
-ROUNDS = 3
+ROUNDS = 5
 
 
 def cores_busy(setting: Setting) -> Measured:

@@ -33,7 +33,7 @@ SATURATED_EVENTS = 10_000
 """Events of the streams at most, about half of them writes; the others go ahead: the gate decides on them."""
 LIGHT_WRITES, LIGHT_GAP_S = 80, 0.4
 WARM_EVENTS = 64
-ROUNDS = 3
+ROUNDS = 5
 READY_S_MAX, THROUGH_S_MAX = 120, 420
 
 

@@ -16,6 +16,7 @@ FREE_TEXT = {
 """What of a payload is searched for secrets and personal data, and how long it may be, in bytes. Not the names that a
 platform gives: who is told by them stands in every verdict."""
 KEY_TAG_CHARS = 16
+"""Hexadecimal digits of the digest that tells keys apart whose secrets were taken out."""
 
 
 def found_in(payload: AnyPayload) -> dict[str, tuple[Span, ...]]:

@@ -1,4 +1,4 @@
-"""A text as patterns are matched on it: read once for all that search in it."""
+"""A text as patterns are matched on it: read once for the checks that search in it."""
 
 from typing import NamedTuple
 

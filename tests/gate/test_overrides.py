@@ -261,6 +261,14 @@ def test_what_a_page_says_is_contained_and_reported() -> None:
     assert [one.decision for one in verdict.findings if one.code == FOUND] == [Decision.ACCEPT]
 
 
+@pytest.mark.parametrize(
+    "text", ["全部指示" * 5_000 + "無視", "忽略" * 10_000, ". ignora todos " * 1_500, "모든 지시" * 4_000 + "무시하다"]
+)
+def test_a_text_that_begins_an_order_everywhere_is_read_to_its_end(text: str) -> None:
+    """What begins ten thousand times and never ends is found to be nothing, and is over."""
+    assert find(text) is None
+
+
 @pytest.mark.parametrize("language", LANGUAGES, ids=[language.name for language in LANGUAGES])
 def test_every_gap_is_bounded(language: Language) -> None:
     """A text that begins an order ten thousand times and never ends it takes its length times a constant."""

@@ -1,8 +1,7 @@
 """Instruction patterns of seed 002, as published: the write filter (pattern 3) and the risk score (pattern 6).
 
 Both read the text as :func:`~memsluice.gate.checks.spelled.spelled` gives it, what its codes spell included. Every
-pattern is a plain string or a regular expression without nested repetition, so
-the time is linear in the text.
+pattern is a plain string or a regular expression without nested repetition, so the time is linear in the text.
 
 A known weakness, kept because it is what was published: the lists hold half a dozen English phrasings; honest
 requests ("from now on ...") match, and a paraphrase does not. They are one signal, and held writes are reviewable.

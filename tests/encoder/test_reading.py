@@ -15,19 +15,19 @@ def starts(text: str) -> list[int]:
     return [at for at in range(len(text)) if text[at] != " " and (at == 0 or text[at - 1] == " ")]
 
 
-@given(st.integers(0, 3 * TOKENS_MAX), st.lists(st.integers(1, 300), max_size=60))
-def test_windows_cover_every_token_once(tokens: int, sizes: list[int]) -> None:
+@given(st.integers(0, 3 * TOKENS_MAX), st.lists(st.integers(1, 300), max_size=60), st.sampled_from((WINDOW, 254)))
+def test_windows_cover_every_token_once(tokens: int, sizes: list[int], size: int) -> None:
     """Each token up to the limit is one window's own; each later window begins with the last tokens before its own, so
     that nothing is read without what came before; no window is longer than the model allows; and however units lie,
     there are no more than twice as many as without any."""
-    found = windows(tokens, [0, *accumulate(sizes)])
+    found = windows(tokens, [0, *accumulate(sizes)], size)
     own = [at for window in found for at in range(window.own, window.until)]
     assert own == list(range(min(tokens, TOKENS_MAX)))
     assert all(window.first <= window.own <= window.until <= window.end for window in found)
-    assert all(window.end - window.first <= WINDOW for window in found)
+    assert all(window.end - window.first <= size for window in found)
     assert found[0].first == found[0].own == 0
     assert all(window.own - window.first == OVERLAP for window in found[1:])
-    assert len(found) <= 2 * len(windows(tokens))
+    assert len(found) <= 2 * len(windows(tokens, size=size))
 
 
 @given(st.lists(st.integers(1, WINDOW // 2), min_size=1, max_size=80))

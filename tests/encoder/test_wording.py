@@ -116,13 +116,13 @@ def test_what_codes_spell_is_read_and_placed(encoder: MiniLMEncoder, code: str) 
 def test_what_shows_next_to_nothing_at_once_is_not_read_again(
     encoder: MiniLMEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A text that fits its vector's window costs one pass where it shows no more than DOUBT; else it is read in short
-    windows, too, and shows what those show. A longer one always is."""
+    """A text costs one pass where no unit shows more than DOUBT; else short windows are read, too, and what they show
+    counts. A text that is one short window is not read twice."""
     again, forward = list[int](), encoder._forward
 
-    def counted(pieces: Any, found: Any) -> Any:
+    def counted(pieces: Any, found: Any = None, joint: Any = frozenset()) -> Any:
         again.extend(pieces if found is None else ())
-        return forward(pieces, found)
+        return forward(pieces, found, joint)
 
     monkeypatch.setattr(encoder, "_forward", counted)
     texts = ["A boat.", "The train was late again. " * 20, "The train was late again. " * 80]
@@ -132,9 +132,38 @@ def test_what_shows_next_to_nothing_at_once_is_not_read_again(
         monkeypatch.setattr(loop, "DOUBT", doubt)
         again.clear()
         shown[doubt] = encoder.read(texts)[1]
-        assert sorted(again) == ([2] if doubt > 0 else [1, 2])
-    assert [shown[100.0][at] == shown[-100.0][at] for at in range(3)] == [True, False, True]
-    assert alone[1] in (shown[100.0][1], shown[-100.0][1])
+        assert sorted(again) == ([] if doubt > 0 else [1, 2])
+    assert [shown[100.0][at] == shown[-100.0][at] for at in range(3)] == [True, False, False]
+    assert alone[0] == shown[100.0][0]
+
+
+@pytest.mark.parametrize("text", [LONG[:900], LONG, "Nine to five. " * 40 + "Ünlü bir söz. " * 20])
+def test_a_unit_read_again_shows_what_training_saw_of_it(
+    encoder: MiniLMEncoder, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Where every unit is doubted, a text shows what its worst unit shows in the windows that the models are fitted
+    on; where one is, that unit shows just this, and the others what they showed at once."""
+    ((_, states, units),) = encoder.states([text])
+    (one,) = encoder._tokens([text])
+    (fitted,) = encoder._judge(iter([(0, states)]), {0: units}).values()
+    pieces = one.pieces(loop.VECTOR_TOKENS_MAX)
+    (at_once,) = encoder._judge(encoder._forward({0: pieces}), {0: units}).values()
+    monkeypatch.setattr(loop, "DOUBT", -100.0)
+    whole = encoder.read([text])[1][0]
+    assert whole is not None
+    assert whole.logit == pytest.approx(fitted.max(), abs=2e-3)
+    doubt = np.sort(at_once)[-2]
+    monkeypatch.setattr(loop, "DOUBT", float(doubt))
+    worst = int(at_once.argmax())
+    doubted = one.doubted(at_once)
+    assert doubted is not None
+    assert doubted.chosen == [worst]
+    assert len(doubted.pieces) < len(one.pieces())
+    (again,) = encoder._judge(encoder._forward({0: doubted.pieces}), {0: doubted.units}).values()
+    assert again[0] == pytest.approx(fitted[worst], abs=1e-3)
+    read = encoder.read([text])[1][0]
+    assert read is not None
+    assert read.logit == pytest.approx(max(fitted[worst], doubt), abs=2e-3)
 
 
 def test_letters_in_other_dress_are_read_as_plain_ones(encoder: MiniLMEncoder) -> None:

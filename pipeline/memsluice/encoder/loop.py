@@ -1,6 +1,6 @@
 """The encoder the product runs: tokenise, sort, pack, encode, put back in order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from memsluice.encoder.base import Precision
 from memsluice.encoder.batching import batches, distinct
 from memsluice.encoder.minilm import MiniLM
-from memsluice.encoder.reading import TOKENS_MAX, Unit, Window, begins_of, units_of, whole, windows
+from memsluice.encoder.reading import TOKENS_MAX, WINDOW, Unit, Window, begins_of, units_of, windows
 from memsluice.encoder.texts import encodable, legible
 from memsluice.encoder.weights import DIMENSIONS, MODEL_ID, REVISION, TOKENIZER_FILE, WEIGHTS_FILE
 from memsluice.encoder.wording import DOUBT, WHOLE_TOKENS_MAX, Head, shipped
@@ -29,6 +29,8 @@ VECTOR_TOKENS_MAX = 254
 LOGIT_DIGITS = 3
 Piece = tuple[Window, list[int]]
 """A window, and the ids that the model is given for it."""
+Logits = NDArray[np.float32]
+"""The log-odds of a text's units, (units,)."""
 
 _CPU_FLAGS = Path("/proc/cpuinfo")
 
@@ -40,14 +42,31 @@ class Tokens(NamedTuple):
     units: list[Unit]
     read: int
 
-    def pieces(self) -> list[Piece]:
-        """Return the short windows that it is read in."""
-        some = windows(len(self.ids) - 2, begins_of(self.units))
+    def pieces(self, size: int = WINDOW) -> list[Piece]:
+        """Return the windows of ``size`` tokens that it is read in."""
+        some = windows(len(self.ids) - 2, begins_of(self.units), size)
         return [(one, [self.ids[0], *self.ids[1 + one.first : 1 + one.end], self.ids[-1]]) for one in some]
 
-    def at_once(self) -> list[Piece]:
-        """Return the one window of a text that is read as its vector is."""
-        return [(whole(len(self.ids) - 2), self.ids)]
+    def doubted(self, logits: Logits) -> "Doubted | None":
+        """Return what is read again where units showed more than DOUBT; None where a short window shows no other."""
+        chosen = [] if len(self.ids) - 2 <= WINDOW else np.flatnonzero(logits > DOUBT).tolist()
+        if not chosen:
+            return None
+        units = [self.units[at] for at in chosen]
+        spans = [(unit.tokens[0], unit.tokens[-1]) for unit in units]
+        pieces = [one for one in self.pieces() if any(one[0].own <= z and a < one[0].until for a, z in spans)]
+        rows = np.concatenate([np.arange(window.own, window.until) for window, _ in pieces])
+        units = [unit._replace(tokens=np.searchsorted(rows, unit.tokens).tolist()) for unit in units]
+        return Doubted(chosen, pieces, units)
+
+
+class Doubted(NamedTuple):
+    """What is read again of a text: which units, the short windows that have their tokens, and the units by the rows
+    of these windows' own tokens."""
+
+    chosen: list[int]
+    pieces: list[Piece]
+    units: list[Unit]
 
 
 class MiniLMEncoder:
@@ -94,8 +113,8 @@ class MiniLMEncoder:
         """Return the vectors of :meth:`encode`, and what the wording of each text showed (:mod:`.wording`).
 
         Wording is read to a text's end, or to its 4,096th token, as a reader sees it (:func:`.texts.legible`); a vector
-        is of the text as it stands. What the vector is made from is judged first; a text that shows more than DOUBT
-        there, or is not read whole by it, is read in short windows. A text without a token shows nothing: None.
+        is of the text as it stands. A text is read in windows as long as a vector's first; units that show more than
+        DOUBT there are read again in short ones, and count as these show them. Without a token a text shows None.
         """
         wanted, places = distinct(texts)
         found, shown = self._read(wanted)
@@ -104,10 +123,10 @@ class MiniLMEncoder:
     def states(self, texts: Sequence[str]) -> Iterator[tuple[int, Tensor, list[Unit]]]:
         """Yield each text's number, the states of its tokens behind layer 4, (T, 384), and its units' tokens.
 
-        For training: each text is read as :meth:`read` does.
+        For training: each text is read in short windows, by which :meth:`read` decides.
         """
         some = self._tokens([_plain(text, legible(text)) for text in texts])
-        for number, states in self._forward({number: one.pieces() for number, one in enumerate(some)}, None):
+        for number, states in self._forward({number: one.pieces() for number, one in enumerate(some)}):
             yield number, states, some[number].units
 
     def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
@@ -146,71 +165,72 @@ class MiniLMEncoder:
         shown: list[Wording | None] = [None] * len(texts)
         seen = [legible(text) for text in texts]
         some = self._tokens([_plain(text, read) for text, read in zip(texts, seen, strict=True)])
-        # Such a text's vector and what its wording shows come of one pass.
-        joint = [n for n, one in enumerate(some) if seen[n] is None and len(one.ids) <= VECTOR_TOKENS_MAX + 2]
-        apart = sorted({*range(len(texts))} - {*joint})
+        # Where no code is opened a text's first window is what its vector is made from, and both come of one pass.
+        joint = {number for number, read in enumerate(seen) if read is None}
+        apart = [number for number in range(len(texts)) if number not in joint]
         self._embed([texts[number] for number in apart], found, apart)
-        self._judge(self._forward({number: some[number].at_once() for number in joint}, found), some, shown)
+        first = {number: one.pieces(VECTOR_TOKENS_MAX) for number, one in enumerate(some)}
+        logits = self._judge(self._forward(first, found, joint), {n: one.units for n, one in enumerate(some)})
+        again = {number: doubted for number, of in logits.items() if (doubted := some[number].doubted(of))}
+        states = self._forward({number: doubted.pieces for number, doubted in again.items()})
         # What short windows show counts, be it less: the models are fitted on these, and two tries would hold more.
-        doubtful = ((number, some[number].pieces()) for number in joint if _doubtful(shown[number]))
-        again = {number: of for number, of in doubtful if len(of) > 1}
-        self._judge(self._forward({number: some[number].pieces() for number in apart} | again, None), some, shown)
-        return found, [one and _placed(one, read) for one, read in zip(shown, seen, strict=True)]
+        for number, of in self._judge(states, {number: doubted.units for number, doubted in again.items()}).items():
+            logits[number][again[number].chosen] = of
+        for number, of in logits.items():
+            shown[number] = _placed(_worst(some[number], of), seen[number])
+        return found, shown
 
-    def _judge(self, states: Iterator[tuple[int, Tensor]], some: list[Tokens], shown: list[Wording | None]) -> None:
-        """Put what the wording of each text showed in its place: the head reads those of a batch's size at once."""
-        ready, tokens = list[tuple[int, Tensor]](), 0
+    def _judge(self, states: Iterator[tuple[int, Tensor]], units: dict[int, list[Unit]]) -> dict[int, Logits]:
+        """Return the log-odds of each text's units, if it has any: the head reads those of a batch's size at once."""
+        found, ready, tokens = dict[int, Logits](), list[tuple[int, Tensor]](), 0
         for number, of in states:
-            if not some[number].units:
+            if not units[number]:
                 continue
             ready.append((number, of))
             tokens += len(of)
             if tokens >= BATCH_TOKENS_MAX:
-                self._show(ready, some, shown)
+                found |= self._logits(ready, units)
                 ready, tokens = [], 0
-        if ready:
-            self._show(ready, some, shown)
+        return found | self._logits(ready, units) if ready else found
 
-    def _show(self, ready: list[tuple[int, Tensor]], some: list[Tokens], shown: list[Wording | None]) -> None:
+    def _logits(self, ready: list[tuple[int, Tensor]], units: dict[int, list[Unit]]) -> dict[int, Logits]:
         if self._head is None:
             self._head = shipped()
         rows = np.cumsum([0, *(len(states) for _, states in ready)]).tolist()
-        units = [(row, unit) for row, (number, _) in zip(rows, ready, strict=False) for unit in some[number].units]
-        tokens = torch.from_numpy(np.concatenate([np.asarray(unit.tokens) + row for row, unit in units]))
-        ends = np.cumsum([len(unit.tokens) for _, unit in units]).tolist()
+        every = [(row, unit) for row, (number, _) in zip(rows, ready, strict=False) for unit in units[number]]
+        tokens = torch.from_numpy(np.concatenate([np.asarray(unit.tokens) + row for row, unit in every]))
+        ends = np.cumsum([len(unit.tokens) for _, unit in every]).tolist()
         logits = self._head.logits(torch.cat([states for _, states in ready]), tokens, ends).numpy()
-        first = 0
-        for number, _ in ready:
-            of = some[number]
-            own = logits[first : first + len(of.units)]
-            first, worst = first + len(of.units), int(own.argmax())
-            unit = of.units[worst]
-            shown[number] = Wording(round(float(own[worst]), LOGIT_DIGITS), unit.first, unit.end, of.read)
+        until = np.cumsum([len(units[number]) for number, _ in ready])[:-1]
+        return {number: of for (number, _), of in zip(ready, np.split(logits, until), strict=True)}
 
     def _forward(
-        self, pieces: dict[int, list[Piece]], found: NDArray[np.float32] | None
+        self, pieces: dict[int, list[Piece]], found: NDArray[np.float32] | None = None, joint: Set[int] = frozenset()
     ) -> Iterator[tuple[int, Tensor]]:
-        """Yield each text's number and the states of its tokens, (T, 384).
+        """Yield each text's number and the states of its pieces' own tokens, (T, 384).
 
-        With ``found`` the vectors of the texts, of one window each, go there; without, the pass ends behind layer 4.
+        The first piece of a text of ``joint`` gives its vector, too, which goes into ``found``; the pass of every other
+        piece ends behind layer 4.
         """
         waiting: dict[int, dict[int, Tensor]] = {}
         every = [(number, at) for number, of in pieces.items() for at in range(len(of))]
-        for batch in batches([len(pieces[number][at][1]) for number, at in every], tokens_max=BATCH_TOKENS_MAX):
-            chosen = [every[index] for index in batch]
-            vectors, states = self._model.read([pieces[number][at][1] for number, at in chosen], pool=found is not None)
-            row = 0
-            for place, (number, at) in enumerate(chosen):
-                window, ids = pieces[number][at]
-                if found is not None:
-                    found[number] = vectors[place].numpy()
-                begin = row + 1 - window.first  # [CLS] comes first
-                of = waiting.setdefault(number, {})
-                of[at] = states[begin + window.own : begin + window.until]
-                row += len(ids)
-                if len(of) == len(pieces[number]):
-                    yield number, torch.cat([of[index] for index in range(len(of))])
-                    del waiting[number]
+        for pool in (True, False):
+            some = [(number, at) for number, at in every if (at == 0 and number in joint) is pool]
+            for batch in batches([len(pieces[number][at][1]) for number, at in some], tokens_max=BATCH_TOKENS_MAX):
+                chosen = [some[index] for index in batch]
+                vectors, states = self._model.read([pieces[number][at][1] for number, at in chosen], pool=pool)
+                row = 0
+                for place, (number, at) in enumerate(chosen):
+                    window, ids = pieces[number][at]
+                    if pool and found is not None:
+                        found[number] = vectors[place].numpy()
+                    begin = row + 1 - window.first  # [CLS] comes first
+                    of = waiting.setdefault(number, {})
+                    of[at] = states[begin + window.own : begin + window.until]
+                    row += len(ids)
+                    if len(of) == len(pieces[number]):
+                        yield number, torch.cat([of[index] for index in range(len(of))])
+                        del waiting[number]
 
 
 def _beginning(text: str) -> str:
@@ -219,12 +239,13 @@ def _beginning(text: str) -> str:
     return text if end < 0 else text[:end]
 
 
-def _doubtful(shown: Wording | None) -> bool:
-    return shown is not None and shown.logit > DOUBT
-
-
 def _plain(text: str, read: Reading | None) -> str:
     return text if read is None else read.text
+
+
+def _worst(one: Tokens, logits: Logits) -> Wording:
+    at = int(logits.argmax())
+    return Wording(round(float(logits[at]), LOGIT_DIGITS), one.units[at].first, one.units[at].end, one.read)
 
 
 def _placed(shown: Wording, seen: Reading | None) -> Wording:

@@ -29,31 +29,27 @@ class Window:
     end: int
 
 
-def windows(tokens: int, begins: Sequence[int] = ()) -> list[Window]:
-    """Return the windows of a text of so many tokens, at least one; units begin at the tokens ``begins``, rising.
+def windows(tokens: int, begins: Sequence[int] = (), size: int = WINDOW) -> list[Window]:
+    """Return the windows, of ``size`` tokens at most, of a text of so many, at least one; units begin at the tokens
+    ``begins``, rising.
 
     A unit is one window's own, unless it is longer than what a window has room for.
     """
     last, found, first, own = min(tokens, TOKENS_MAX), list[Window](), 0, 0
     while True:
-        end = min(first + WINDOW, last)
-        until = end if end == last else _cut(begins, own, end)
+        end = min(first + size, last)
+        until = end if end == last else _cut(begins, own, end, size)
         found.append(Window(first, own, until, end))
         if until == last:
             return found
         own, first = until, max(until - OVERLAP, 0)
 
 
-def whole(tokens: int) -> Window:
-    """Return the one window of a text that is read at once."""
-    return Window(0, 0, tokens, tokens)
-
-
-def _cut(begins: Sequence[int], own: int, end: int) -> int:
+def _cut(begins: Sequence[int], own: int, end: int, size: int) -> int:
     """Return where a window's own tokens end: before the unit that crosses ``end``, if the next window can hold it."""
     at = bisect_right(begins, end)
     begin = begins[at - 1] if at else end
-    return begin if own < begin and end - begin < WINDOW - OVERLAP else end
+    return begin if own < begin and end - begin < size - OVERLAP else end
 
 
 class Unit(NamedTuple):

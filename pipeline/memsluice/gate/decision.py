@@ -142,8 +142,9 @@ class Draft:
         if decides:
             published = Decision.ACCEPT  # what the published detectors find is reported beside it
         content = spelled(write.content) if self.policy.instructions.enabled else None
-        pattern = None if content is None else instructions.check(content, facts.least(write, published))
-        told = content is not None and pattern is not None and instructions.told(content)
+        matches = () if content is None else instructions.find(content)
+        pattern = instructions.check(matches, facts.least(write, published))
+        told = content is not None and instructions.told(content, matches)
         scored = list[Finding]()
         if self.vector is not None:
             scored = self.published.check(write, self.vector, agent=about.agent, how_far=about.reach, least=published)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memsluice.gate.checks import instructions
+from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.detectors.memsad import lexical, proactive, watermark
 from memsluice.gate.detectors.memsad.composite import disjunction
 from memsluice.gate.detectors.memsad.scores import moments, reference_scores, score
@@ -57,7 +58,7 @@ def by_watermark(case: Case, texts: Sequence[str], vectors: Vectors, honest: boo
 
 def by_validation(case: Case, texts: Sequence[str], vectors: Vectors, honest: bool) -> list[bool]:
     """What has a pattern of seed 002: the paper prints none of its own."""
-    return [bool(instructions.find(text)) for text in texts]
+    return [bool(instructions.find(spelled(text))) for text in texts]
 
 
 def by_probes(case: Case, texts: Sequence[str], vectors: Vectors, honest: bool) -> list[bool]:

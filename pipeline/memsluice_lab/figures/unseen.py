@@ -163,7 +163,8 @@ def _judged(setting: Setting) -> Unseen:
 
 def _is_held(text: str, judged: Judged, rules: WordingPolicy, reach: Reach) -> bool:
     tier = DEFAULT_TIER["user" if reach is Reach.OWN else "agent"]
-    pattern = instructions.told(spelled(text))
+    content = spelled(text)
+    pattern = instructions.told(content, instructions.find(content))
     found = check.check(judged, rules, reach, tier, pattern=pattern, least=Decision.QUARANTINE, model="")
     return found is not None and found.code == "wording.held"
 

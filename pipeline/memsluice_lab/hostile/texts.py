@@ -17,6 +17,7 @@ from memsluice.events import facts, units
 from memsluice.events.limits import CONTENT_BYTES_MAX
 from memsluice.gate import unicode
 from memsluice.gate.checks import instructions, sensitive
+from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.policy.model import PolicySet, parse
 from memsluice.keystore import files
 from memsluice.keystore.files import SigningCredential
@@ -90,7 +91,7 @@ class Texts:
         """Return a content without what is sensitive, having searched it as *seal*, *screen* and recalls do."""
         spans = sensitive.found(text)
         units.spans(text)
-        instructions.find(text)
+        instructions.find(spelled(text))
         visible(text)
         codec.sketch(self._all.keyring, TENANT, text)
         unicode.normalise(text)

@@ -91,7 +91,7 @@ def test_patterns_are_dropped_at_retrieval(content, tier, shown, with_models, en
 @pytest.mark.parametrize("tier", list(Tier))
 def test_what_a_trusted_tier_says_is_flagged_and_what_a_low_one_says_is_withheld(tier, encoder) -> None:
     """An order without any published pattern: the wording detector finds it, and the tier decides."""
-    assert instructions.find(ORDER) == ()
+    assert instructions.find(spelled(ORDER)) == ()
     order, note = of(DetectorCheck(encoder), found(ORDER, tier=tier), found(NOTE, tier=tier))
     assert isinstance(note, VerifiedEntry)
     assert note.flags == ()
@@ -142,7 +142,8 @@ def test_it_is_the_writes_own_rule(encoder) -> None:
         finding = at_write(
             shipped().judge(text, shown[text]), WordingPolicy(),
             reach.of(write, Identity("k", Role.PRODUCER, channel, tier)), tier,
-            pattern=instructions.told(spelled(text)), least=Decision.QUARANTINE, model="m",
+            pattern=instructions.told(seen := spelled(text), instructions.find(seen)), least=Decision.QUARANTINE,
+            model="m",
         )  # fmt: skip
         (one,) = of(check, found(text, visibility=visibility, channel=channel, tier=tier))
         assert (one is Withheld.WORDING) == (finding is not None and finding.code == "wording.held"), (text, tier)

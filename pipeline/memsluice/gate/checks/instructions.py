@@ -1,7 +1,8 @@
 """Instruction patterns of seed 002, as published: the write filter (pattern 3) and the risk score (pattern 6).
 
-Both read the text as :func:`~memsluice.gate.checks.spelled.spelled` gives it, what its codes spell included. Every
-pattern is a plain string or a regular expression without nested repetition, so the time is linear in the text.
+Both read the text as :func:`~memsluice.gate.checks.spelled.spelled` gives it, what its codes spell included; it is
+searched once, by :func:`find`. Every pattern is a plain string or a regular expression without nested repetition, so
+the time is linear in the text.
 
 A known weakness, kept because it is what was published: the lists hold half a dozen English phrasings; honest
 requests ("from now on ...") match, and a paraphrase does not. They are one signal, and held writes are reviewable.
@@ -64,39 +65,34 @@ class Match:
     hidden: bool = False
 
 
-def find(text: str) -> tuple[Match, ...]:
-    """Return the first match of every marker and pattern that occurs in ``text``; at most 16, hidden ones last."""
-    return _find(spelled(text))
+def find(text: Spelled) -> tuple[Match, ...]:
+    """Return the first match of every marker and pattern that occurs in a text; at most 16, hidden ones last."""
+    found = _find_in(text.seen, seen=True)
+    if text.hidden is not None:
+        names = {match.name for match in found}
+        found += (match for match in _find_in(text.hidden, seen=False) if match.name not in names)
+    return tuple(found)
 
 
-def check(content: Spelled, asks: Decision) -> Finding | None:
-    """Return a finding that asks for so much where a pattern occurs in what is written."""
-    matches = _find(content)
+def check(matches: tuple[Match, ...], asks: Decision) -> Finding | None:
+    """Return a finding that asks for so much where a pattern occurs."""
     if not matches:
         return None
     detail = {"patterns": sorted({match.name for match in matches})[:FOUND_MAX], "count": len(matches)}
     return Finding("instructions.found", asks, detail)
 
 
-def told(text: Spelled) -> bool:
-    """Whether a pattern occurs in what a text says: who logs in at an address, "admin:" for one, is no part of that."""
-    if not _find(text):
+def told(text: Spelled, matches: tuple[Match, ...]) -> bool:
+    """Whether one of its ``matches`` is in what a text says: who logs in at an address, "admin:" for one, is not."""
+    if not matches:
         return False
     without = _USER_OF_URL.sub("", text.text)
-    return without == text.text or bool(find(without))
+    return without == text.text or bool(find(spelled(without)))
 
 
-def risk(text: str) -> int:
+def risk(matches: tuple[Match, ...]) -> int:
     """Return seed 002's ``score_injection_risk``: how many of pattern 6's five patterns occur, hidden ones included."""
-    return len({match.name for match in find(text)} & INSTRUCTION_PATTERNS.keys())
-
-
-def _find(text: Spelled) -> tuple[Match, ...]:
-    found = _find_in(text.seen, seen=True)
-    if text.hidden is not None:
-        names = {match.name for match in found}
-        found += (match for match in _find_in(text.hidden, seen=False) if match.name not in names)
-    return tuple(found)
+    return len({match.name for match in matches} & INSTRUCTION_PATTERNS.keys())
 
 
 def _find_in(text: str, *, seen: bool) -> list[Match]:

@@ -48,9 +48,10 @@ def _find(seen: str, text: str, *, hidden: bool) -> Order | None:
     some = {language.name: language for stem, language in (_ASCII if seen.isascii() else _STEMS) if stem in seen}
     if not some:
         return None
-    lines = folded("\n".join(map(normalise, text.splitlines())))  # a line, too, begins a clause
+    lines = text.splitlines()  # a line, too, begins a clause
+    readings = (seen,) if len(lines) < 2 else (seen, folded("\n".join(map(normalise, lines))))
     for name, language in some.items():
-        for read in (seen, lines):
+        for read in readings:
             if (span := language.first_in(read)) is not None:
                 return Order(name, read, *span, hidden)
     return None

@@ -14,7 +14,6 @@ from memsluice.escaping import visible
 from memsluice.events.limits import REASON_CHARS_MAX
 from memsluice.gate.checks import instructions, overrides
 from memsluice.gate.checks.spelled import spelled
-from memsluice.gate.unicode import normalise
 from memsluice.operations.held.collect import HeldReview
 from memsluice.operations.held.entries import CommandOutcome, HeldState, Ruled
 from memsluice.operations.held.evidence import evidence
@@ -69,10 +68,10 @@ def marks(text: str) -> list[tuple[int, int]]:
     What only normalisation brings to light (full-width letters, tag characters) is in :func:`triggers` alone.
     """
     spans: list[tuple[int, int]] = []
-    plain = normalise(text)
-    for match in instructions.find(text):
+    read = spelled(text)
+    for match in instructions.find(read):
         if not match.hidden:
-            letters = [r"\s+" if c == " " else re.escape(c) for c in plain[match.start : match.end].strip()]
+            letters = [r"\s+" if c == " " else re.escape(c) for c in read.seen[match.start : match.end].strip()]
             found = re.search(_BETWEEN.join(letters), text, re.IGNORECASE)
             spans += [found.span()] if found is not None else []
     apart, at = [], 0
@@ -96,7 +95,7 @@ def triggers(content: str) -> list[Line]:
     read = spelled(content)
     lines = [
         _place(match.name, (read.hidden if match.hidden else None) or read.seen, match.start, match.end, match.hidden)
-        for match in instructions.find(content)
+        for match in instructions.find(read)
     ]
     if (order := overrides.find(read)) is not None:
         lines.append(_place(f"order in {order.language}", order.text, order.first, order.end, order.hidden))

@@ -50,9 +50,10 @@ class Reading:
 
 def reading(content: str, shown: Wording | None, model: Classifier) -> Reading:
     """Return what a content shows; ``shown`` is what the encoder's head read in it, None where it read nothing."""
-    read_once = spelled(content)
-    ordered = overrides.find(read_once) is not None
-    return Reading(instructions.risk(content), instructions.told(read_once), ordered, model.judge(content, shown))
+    text = spelled(content)
+    matches, ordered = instructions.find(text), overrides.find(text) is not None
+    told = instructions.told(text, matches)
+    return Reading(instructions.risk(matches), told, ordered, model.judge(content, shown))
 
 
 def decide(found: Reading, admission: Admission, policy: InstructionPolicy, model: str) -> Withheld | tuple[Flag, ...]:

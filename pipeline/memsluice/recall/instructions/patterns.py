@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from memsluice.events.models import Tier
 from memsluice.gate.checks import instructions
+from memsluice.gate.checks.spelled import spelled
 from memsluice.recall.instructions.policy import InstructionPolicy
 from memsluice.recall.reader import VerifiedEntry
 from memsluice.recall.withheld import Flag, Withheld
@@ -21,7 +22,8 @@ class PatternCheck:
         return [self._of(entry) for entry in entries], 0
 
     def _of(self, entry: VerifiedEntry) -> VerifiedEntry | Withheld:
-        found = by_patterns(instructions.risk(entry.content), entry.admission.tier, self._policy)
+        risk = instructions.risk(instructions.find(spelled(entry.content)))
+        found = by_patterns(risk, entry.admission.tier, self._policy)
         return found if isinstance(found, Withheld) else replace(entry, flags=found)
 
 

@@ -16,6 +16,7 @@ from memsluice.envelope.codec import Vector
 from memsluice.envelope.space import DEFAULT_MODEL
 from memsluice.envelope.verdict import Decision, Finding, Score
 from memsluice.gate.checks import instructions
+from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.detectors.calibration.base import Judged, Phase, Settings
 from memsluice.gate.detectors.calibration.conformal import declared_tail
 from memsluice.gate.detectors.calibration.moments import within
@@ -204,7 +205,7 @@ def _others(
     if policy.variant == "composite":
         found = [Finding("memsad.near_probes", least, {"similarity": near})] if probed else []
         return unknown + found + ([Finding("memsad.no_watermark", least, {"z": z})] if unmarked else [])
-    validated = bool(instructions.find(content))
+    validated = bool(instructions.find(spelled(content)))
     total = composite.weighted_sum(watermark=unmarked, validation=validated, proactive=probed)
     return unknown + ([Finding("memsad.weighted_sum", least, {"sum": total})] if total > composite.THETA else [])
 

@@ -26,7 +26,7 @@ DOUBT = -3.5
 """A unit that shows no more when it is read at once, as for the text's vector, is not read again in a short window.
 
 Of 1,127 hostile texts of 63 to 254 tokens 914 are held by what short windows show, and each is held so, too; at -3 four
-are not. Of honest texts so long three tokens in ten are read again.
+are not. Of 220 longer ones 153 are, and 152 so. Of honest texts of 63 to 254 tokens three tokens in ten are read again.
 """
 ROWS_MIN = 16
 """Products of fewer rows are computed by kernels that add in another order."""

@@ -4,6 +4,7 @@ import time
 from importlib import resources
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memsluice.encoder import load_encoder
 from memsluice.encoder import wording as heads
@@ -22,7 +23,7 @@ KIB_MAX = 100
 
 
 def wording_us(setting: Setting) -> Measured:
-    """CPU microseconds of a write, one thread: the median of reading over encoding, and of judging by the n-grams."""
+    """CPU microseconds of a write, one thread, the median pass: reading over encoding, and judging by the n-grams."""
     with streams(setting) as paths:
         texts = list(
             dict.fromkeys(line["text"] for path in paths for line in read_stream(path) if line["kind"] == "write")
@@ -33,29 +34,43 @@ def wording_us(setting: Setting) -> Measured:
     wordings = [wording for batch in batches for wording in read(encoder, batch)[1]]
     if None in wordings:
         raise StateError("the encoder read no wording of some text")
-    extra, encoding, judging = list[float](), list[float](), list[float]()
+    encoding, reading = np.empty((ROUNDS, len(batches))), np.empty((ROUNDS, len(batches)))
+    judging = np.empty((ROUNDS, len(chosen)))
     for number in range(ROUNDS):
-        for batch in batches:
+        for at, batch in enumerate(batches):
             began = time.process_time_ns()
             encoder.encode(batch)
             between = time.process_time_ns()
             read(encoder, batch)
-            ended = time.process_time_ns()
-            encoding.append((between - began) / 1_000 / len(batch))
-            extra.append((ended - between) / 1_000 / len(batch) - encoding[-1])
-        for text, wording in zip(chosen, wordings, strict=True):
+            encoding[number, at], reading[number, at] = between - began, time.process_time_ns() - between
+        for at, (text, wording) in enumerate(zip(chosen, wordings, strict=True)):
             began = time.process_time_ns()
             classifier.judge(text, wording)
-            judging.append((time.process_time_ns() - began) / 1_000)
+            judging[number, at] = time.process_time_ns() - began
         setting.say(f"round {number + 1} of {ROUNDS}")
-    of_head, of_grams = float(np.median(extra)), float(np.median(judging))
+    of_head = _usual((reading - encoding).sum(axis=1) / len(chosen))
+    of_grams = _usual(judging.mean(axis=1))
     rows = [
         ("texts", f"{len(chosen):,}, {BATCH} at a time, {ROUNDS} rounds"),
-        ("encoding alone", f"{np.median(encoding):.0f} µs a text"),
-        ("the head: reading over encoding", f"{of_head:.0f} µs a text; batches {min(extra):.0f} to {max(extra):.0f}"),
-        ("the n-grams and the mix", f"{of_grams:.0f} µs median, {np.quantile(judging, 0.99):.0f} p99"),
+        ("encoding alone", f"{_usual(encoding.sum(axis=1) / len(chosen)):.0f} µs a text"),
+        ("the head: reading over encoding", f"{of_head:.0f} µs a text"),
+        *(_batch(at, batch, encoding[:, at], reading[:, at]) for at, batch in enumerate(batches)),
+        ("the n-grams and the mix", f"{of_grams:.0f} µs, median {np.median(judging) / 1_000:.0f}"),
     ]
     return Measured(of_head + of_grams, (*rows, *_sizes()))
+
+
+def _usual(passes: NDArray[np.float64]) -> float:
+    """Return the microseconds of the median of some passes, which are in nanoseconds."""
+    return float(np.median(passes)) / 1_000
+
+
+def _batch(at: int, batch: list[str], encoding: NDArray[np.float64], reading: NDArray[np.float64]) -> tuple[str, str]:
+    """Return a row of one batch: where its texts are short, or show nothing, none is read again."""
+    chars = sum(map(len, batch)) / len(batch)
+    over = _usual((reading - encoding) / len(batch))
+    of = _usual(encoding / len(batch))
+    return f"… batch {at + 1}, {chars:.0f} characters a text", f"{over:.0f} µs over {of:.0f}, {100 * over / of:.1f} %"
 
 
 def _sizes() -> list[tuple[str, str]]:

@@ -7,13 +7,18 @@ from tests.gate.build import PARTITION, RING
 from tests.trace.audit import SOON_MS, Gate
 from tests.trace.test_show import shown_lives
 
+from memsluice.envelope.keys import Keyring, Purpose
 from memsluice.events.names import EventType
 from memsluice.events.records import Output, Record
+from memsluice.operations.trace.beginnings import Beginnings
 from memsluice.operations.trace.collect import trace
 from memsluice.operations.trace.life import EntryStanding
+from memsluice.operations.trace.opening import as_data, not_found
 from memsluice.readers.local import LocalTopic
 from memsluice.runtimes.embedded import LocalLog
 from memsluice.topics.names import AUDIT
+
+SEALLESS = Keyring(key for key in RING if key.purpose is not Purpose.SEAL)
 
 
 class Counted(LocalTopic):
@@ -96,3 +101,35 @@ def test_what_nobody_knows_is_nothing(topic: Counted) -> None:
     """No life, and how much was looked through."""
     found = trace(topic, RING, "nobody", None, 8)
     assert (found.lives, found.ancestors, found.read) == ([], {}, 8)
+
+
+def test_a_shortened_id_is_told_the_whole_ones_that_begin_so() -> None:
+    """An id as a log cut it finds no event, but the hint names those that begin so, five at most, of the tenant that is
+    looked at alone and only where the verdict's seal holds; three letters and a whole id give none."""
+    gate = Gate()
+    for number in range(7):
+        gate.write(id=f"write-{number}")
+    for ring, tenant, asked, begun in (
+        (RING, "acme", "writ", 5), (RING, None, "write-3", 0), (RING, None, "wri", 0), (RING, "globex", "writ", 0),
+        (SEALLESS, None, "writ", 0),
+    ):  # fmt: skip
+        longer = Beginnings(ring, asked, tenant)
+        for record in gate.audit:
+            longer.take(record)
+        assert len(longer.found) == begun, asked
+
+
+def test_the_hint_is_in_the_words_and_the_data() -> None:
+    """``trace`` of a shortened id says the whole ones, in words and in JSON; of an id that is there it says none."""
+    gate, log = Gate(), LocalLog(":memory:", durable=False)
+    gate.write(id="order-1")
+    gate.write(id="order-12")
+    with log.transaction():
+        for record in gate.audit:
+            log.put(Output(AUDIT, PARTITION, record.key, record.value, record.headers), record.timestamp_ms)
+    topic = LocalTopic(log, name="memory")
+    shortened, whole = (trace(topic, RING, asked, "acme", 8) for asked in ("order", "order-1"))
+    assert "these begin so: order-1, order-12." in not_found(shortened, "order", "acme", "memory")
+    assert as_data(shortened, "order", "memory", SOON_MS)["begin_so"] == ["order-1", "order-12"]
+    assert (whole.begin_so, len(whole.lives)) == ((), 1)
+    log.close()

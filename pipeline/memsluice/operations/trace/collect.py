@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from memsluice.envelope.keys import Keyring
 from memsluice.events.partition import partition_of
+from memsluice.operations.trace.beginnings import Beginnings
 from memsluice.operations.trace.collector import Collector
 from memsluice.operations.trace.equals import EqualTexts, Finder, told_by
 from memsluice.operations.trace.life import Life, ancestors_of
@@ -25,7 +26,8 @@ class Traced:
 
     ``read`` counts the audit records that the first look went through, ``unverified`` those of them that could matter
     and whose seal did not hold; ``left_out`` records of tenants beyond the bound. ``same_text`` are the other writes of
-    the same text; None where the one event is no write, or where several tenants have one of the id.
+    the same text; None where the one event is no write, or where several tenants have one of the id. ``begin_so`` are
+    whole ids that begin as the one that was asked for, where there is no event of just that.
     """
 
     lives: list[Life]
@@ -35,15 +37,18 @@ class Traced:
     unverified: int
     left_out: int
     same_text: EqualTexts | None = None
+    begin_so: tuple[str, ...] = ()
 
 
 def trace(topic: TopicReader, keyring: Keyring, event_id: str, tenant: str | None, partitions: int) -> Traced:
     """Return all that the audit says of an event id, in one tenant or (None) in all. Raises BrokerUnavailable."""
     looked_in = tuple(range(partitions)) if tenant is None else (partition_of(tenant, partitions),)
     found = Collector({event_id}, keyring, tenant, same_texts=True)
+    longer = Beginnings(keyring, event_id, tenant)
     for partition in looked_in:
         for record in topic.read(partition):
             found.take(record)
+            longer.take(record)
     lives, ancestors = found.lives(), dict[tuple[str, str], Life]()
     behind = found.finder_of(lives[0]) if len(lives) == 1 else None
     before = None if behind is None else Finder(keyring, behind.about, until=behind.about.sealed_offset)
@@ -52,7 +57,8 @@ def trace(topic: TopicReader, keyring: Keyring, event_id: str, tenant: str | Non
     same_text = (
         told_by(lives[0].governing.verdict, [before, behind]) if before is not None and behind is not None else None
     )
-    return Traced(lives, ancestors, looked_in, found.read, found.unverified, found.left_out, same_text)
+    begin_so = () if lives else tuple(longer.found)
+    return Traced(lives, ancestors, looked_in, found.read, found.unverified, found.left_out, same_text, begin_so)
 
 
 def _ancestors(

@@ -72,18 +72,21 @@ def as_data(found: "Traced", event_id: str, where: str, now_ms: int) -> dict[str
         "left_out": found.left_out,
         "lives": [life.as_data(now_ms) for life in found.lives],
         "ancestors": [life.as_data(now_ms) for life in ancestors],
+        "begin_so": list(found.begin_so),
         "same_text": None if found.same_text is None else found.same_text.as_data(),
     }
 
 
 def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) -> str:
-    """Return one line that says which records were searched, and where else the event may be."""
+    """Return one line that says which records were searched, whole ids that begin so, and where else it may be."""
     of = "any tenant" if tenant is None else f"tenant {visible(tenant, SHOWN_CHARS_MAX)}"
     partitions = "all partitions" if tenant is None else f"partition {found.partitions[0]}"
+    ids = ", ".join(visible(one, SHOWN_CHARS_MAX) for one in found.begin_so)
+    longer = f" An id is needed whole; these begin so: {ids}." if ids else ""
     broken = f" {found.unverified} records did not verify under this home's keys." if found.unverified else ""
     return (
         f"not found: no event {visible(event_id, SHOWN_CHARS_MAX)} of {of} among the {found.read} records of {AUDIT} "
-        f"({partitions}) in {visible(where)}.{broken} Input that could not be read or authenticated has no verdict: it "
-        f"is in {DEAD_LETTER} (memsluice dead-letters list). An event published a moment ago may not be decided yet, "
+        f"({partitions}) in {visible(where)}.{longer}{broken} Input that could not be read or authenticated has no "
+        f"verdict: it is in {DEAD_LETTER} (memsluice dead-letters list). An event published a moment ago may not be decided yet, "
         f"and one of a tenant over its quota waits in {OVERFLOW} (memsluice top)."
     )

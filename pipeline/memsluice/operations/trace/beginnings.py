@@ -1,0 +1,37 @@
+"""Whole ids of events that begin as what somebody asked for: a screen or a log may have shown a shortened one."""
+
+from memsluice.envelope.keys import Keyring
+from memsluice.events.headers import EVENT_ID
+from memsluice.events.records import Record
+from memsluice.operations.trace.verdicts import read
+
+CHARS_MIN = 4
+"""Fewer letters begin too many ids to be worth a hint."""
+FOUND_MAX = 5
+
+
+class Beginnings:
+    """Takes audit records and keeps ids, FOUND_MAX at most, that are longer than what was asked for and begin so.
+
+    An id counts where the seal of its verdict holds.
+    """
+
+    def __init__(self, keyring: Keyring, asked: str, tenant: str | None = None) -> None:
+        self._keyring = keyring
+        self._tenant = tenant
+        self._asked = asked.encode("utf-8", "surrogateescape") if len(asked) >= CHARS_MIN else None
+        self.found: dict[str, None] = {}
+
+    def take(self, record: Record) -> None:
+        """Learn from one record."""
+        if self._asked is None or len(self.found) >= FOUND_MAX:
+            return
+        begins = (
+            name == EVENT_ID and value.startswith(self._asked) and value != self._asked
+            for name, value in record.headers
+        )
+        if not any(begins):
+            return
+        verdict = read(self._keyring, record)
+        if verdict is not None and self._tenant in (None, verdict.tenant):
+            self.found[verdict.event_id] = None

@@ -26,11 +26,8 @@ class Beginnings:
         """Learn from one record."""
         if self._asked is None or len(self.found) >= FOUND_MAX:
             return
-        begins = (
-            name == EVENT_ID and value.startswith(self._asked) and value != self._asked
-            for name, value in record.headers
-        )
-        if not any(begins):
+        named = [value for name, value in record.headers if name == EVENT_ID and value is not None]
+        if not any(value.startswith(self._asked) and value != self._asked for value in named):
             return
         verdict = read(self._keyring, record)
         if verdict is not None and self._tenant in (None, verdict.tenant):

@@ -87,6 +87,6 @@ def not_found(found: "Traced", event_id: str, tenant: str | None, where: str) ->
     return (
         f"not found: no event {visible(event_id, SHOWN_CHARS_MAX)} of {of} among the {found.read} records of {AUDIT} "
         f"({partitions}) in {visible(where)}.{longer}{broken} Input that could not be read or authenticated has no "
-        f"verdict: it is in {DEAD_LETTER} (memsluice dead-letters list). An event published a moment ago may not be decided yet, "
-        f"and one of a tenant over its quota waits in {OVERFLOW} (memsluice top)."
+        f"verdict: it is in {DEAD_LETTER} (memsluice dead-letters list). An event published a moment ago may not be "
+        f"decided yet, and one of a tenant over its quota waits in {OVERFLOW} (memsluice top)."
     )

@@ -129,7 +129,7 @@ def _timed(
         rows = Dictionary()
         memsad, memory = _filled(others, policy, rows, events[0].tenant)
         filled.append((rows, memsad, None if unread else memory))
-    policy = policy.model_copy(update=_unread(policy)) if unread else policy
+    policy = policy.model_copy(update=reads_nothing(policy)) if unread else policy
     passes = list[Times]()
     for number in range(PASSES):
         took = [_pass(events, policy, *deepcopy(state)) for events, state in zip(every, filled, strict=True)]
@@ -139,7 +139,8 @@ def _timed(
     return {kind: np.array([one[kind] for one in passes]) for kind in passes[0]}
 
 
-def _unread(policy: Policy) -> dict[str, object]:
+def reads_nothing(policy: Policy) -> dict[str, object]:
+    """Return what a policy is changed to for no check to read a text or a vector, where there is no ``memory``."""
     off = {"enabled": False}
     return {
         "detector": "memsad",

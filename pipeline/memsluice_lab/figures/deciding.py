@@ -118,7 +118,7 @@ def _timed(
 
     All streams are decided before any is decided again, because a shared machine is busy for minutes. ``loop_ms`` is
     told how fast it was after each pass. With ``unread`` all that reads a text or a vector is off: what is left is
-    identity, provenance, sessions, lineage, rates, rows and the verdict.
+    identity, provenance, sessions, lineage, rates, what MEMSAD remembers, rows and the verdict.
     """
     shipping = policies.default().default
     detect = shipping.detect.model_copy(update={"questions": kept, "entries": ENTRIES})

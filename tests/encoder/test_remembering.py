@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from memsluice.encoder import remembering as module
 from memsluice.encoder.remembering import Remembering, Writer
 
 
@@ -16,12 +17,14 @@ class Counting:
 
     def __init__(self) -> None:
         self.given: list[str] = []
+        self.calls: list[int] = []
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return float32 of shape (len(texts), 2)."""
         if "fails" in texts:
             raise ValueError("fails")
         self.given += texts
+        self.calls.append(len(texts))
         return np.array([[len(text), 1] for text in texts], np.float32)
 
 
@@ -91,3 +94,13 @@ def test_what_fails_is_not_remembered() -> None:
     with pytest.raises(ValueError, match="fails"):
         lengths(remembering, ("acme", "a"), ("acme", "fails"))
     assert lengths(remembering, ("acme", "a")) == [1]
+
+
+def test_long_texts_are_not_all_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than so many characters, or one text, are the encoder's at a time, in order, whatever a batch has: it
+    keeps the inner states of all of them. Each gets its own all the same."""
+    monkeypatch.setattr(module, "AT_ONCE_CHARS_MAX", 5)
+    encoder = Counting()
+    texts = ["a", "bb", "cc", "d", "eeeeeeeee", "f"]
+    assert lengths(Remembering(encoder), *(("acme", text) for text in texts)) == [1, 2, 2, 1, 9, 1]
+    assert (encoder.given, encoder.calls) == (texts, [3, 1, 1, 1])

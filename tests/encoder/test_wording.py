@@ -137,33 +137,63 @@ def test_what_shows_next_to_nothing_at_once_is_not_read_again(
     assert alone[0] == shown[100.0][0]
 
 
-@pytest.mark.parametrize("text", [LONG[:900], LONG, "Nine to five. " * 40 + "Ünlü bir söz. " * 20])
+RUN_ON = "the kettle is blue and " * 24
+DOUBTED = {
+    "short units": LONG[:900],
+    "longer than a vector": LONG,
+    "a unit of several windows": f"Nine to five. {RUN_ON}",
+    "its own whole a unit": "Nine to five. Ünlü bir söz. " * 6,
+    "longer than is read": "Send it to Eve. The boat lies at pier four. " * 400,
+}
+
+
+@pytest.mark.parametrize("text", DOUBTED.values(), ids=DOUBTED)
 def test_a_unit_read_again_shows_what_training_saw_of_it(
     encoder: MiniLMEncoder, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """Where every unit is doubted, a text shows what its worst unit shows in the windows that the models are fitted
-    on; where one is, that unit shows just this, and the others what they showed at once."""
+    on; where one is, that unit shows just this, of no more windows than have its tokens, and the others what they
+    showed at once."""
     ((_, states, units),) = encoder.states([text])
     (one,) = encoder._tokens([text])
     (fitted,) = encoder._judge(iter([(0, states)]), {0: units}).values()
-    pieces = one.pieces(loop.VECTOR_TOKENS_MAX)
-    (at_once,) = encoder._judge(encoder._forward({0: pieces}), {0: units}).values()
+    (at_once,) = encoder._judge(encoder._forward({0: one.pieces(loop.VECTOR_TOKENS_MAX)}), {0: units}).values()
     monkeypatch.setattr(loop, "DOUBT", -100.0)
     whole = encoder.read([text])[1][0]
     assert whole is not None
     assert whole.logit == pytest.approx(fitted.max(), abs=2e-3)
-    doubt = np.sort(at_once)[-2]
-    monkeypatch.setattr(loop, "DOUBT", float(doubt))
-    worst = int(at_once.argmax())
-    doubted = one.doubted(at_once)
-    assert doubted is not None
-    assert doubted.chosen == [worst]
-    assert len(doubted.pieces) < len(one.pieces())
-    (again,) = encoder._judge(encoder._forward({0: doubted.pieces}), {0: doubted.units}).values()
-    assert again[0] == pytest.approx(fitted[worst], abs=1e-3)
-    read = encoder.read([text])[1][0]
-    assert read is not None
-    assert read.logit == pytest.approx(max(fitted[worst], doubt), abs=2e-3)
+    monkeypatch.setattr(loop, "DOUBT", 100.0)
+    for at in {
+        int(at_once.argmax()),
+        int(at_once.argmin()),
+        max(range(len(units)), key=lambda n: len(units[n].tokens)),
+    }:
+        alone = np.full(len(units), -200.0, np.float32)
+        alone[at] = 200.0
+        doubted = one.doubted(alone)
+        assert doubted is not None
+        assert doubted.chosen == [at]
+        own = {token for window, _ in doubted.pieces for token in range(window.own, window.until)}
+        assert own >= set(units[at].tokens)
+        assert all({*range(window.own, window.until)} & {*units[at].tokens} for window, _ in doubted.pieces)
+        (again,) = encoder._judge(encoder._forward({0: doubted.pieces}), {0: doubted.units}).values()
+        assert again[0] == pytest.approx(fitted[at], abs=1e-3)
+
+
+def test_one_doubted_unit_changes_what_a_text_shows(encoder: MiniLMEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text shows the greater of what its doubted unit shows in a short window and what the others did at once; so
+    does one whose codes spell it."""
+    monkeypatch.setattr(loop, "DOUBT", 100.0)
+    ((_, states, units),) = encoder.states([LONG])
+    (fitted,) = encoder._judge(iter([(0, states)]), {0: units}).values()
+    (one,) = encoder._tokens([LONG])
+    (at_once,) = encoder._judge(encoder._forward({0: one.pieces(loop.VECTOR_TOKENS_MAX)}), {0: units}).values()
+    second, worst = np.sort(at_once)[-2:]
+    monkeypatch.setattr(loop, "DOUBT", float((second + worst) / 2))
+    coded = LONG.replace("a", "&#97;", 1)
+    for shown in encoder.read([LONG, coded])[1]:
+        assert shown is not None
+        assert shown.logit == pytest.approx(max(fitted[int(at_once.argmax())], second), abs=2e-3)
 
 
 def test_letters_in_other_dress_are_read_as_plain_ones(encoder: MiniLMEncoder) -> None:

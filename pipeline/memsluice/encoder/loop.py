@@ -21,7 +21,7 @@ from memsluice.envelope.seals import Wording
 from memsluice.errors import ConfigError
 from memsluice.events.codes import Reading
 
-BATCH_TOKENS_MAX = 1024  # larger batches leave the caches: measured slower, and they bound memory at about 20 MiB
+BATCH_TOKENS_MAX = 1024  # larger batches leave the caches: measured slower, and a pass takes some 20 MiB
 BEGINNING_CHARS = 2_048
 """Characters that nearly always hold a vector's tokens; where they do not, the whole text is read."""
 VECTOR_TOKENS_MAX = 254
@@ -173,7 +173,8 @@ class MiniLMEncoder:
         logits = self._judge(self._forward(first, found, joint), {n: one.units for n, one in enumerate(some)})
         again = {number: doubted for number, of in logits.items() if (doubted := some[number].doubted(of))}
         states = self._forward({number: doubted.pieces for number, doubted in again.items()})
-        # What short windows show counts, be it less: the models are fitted on these, and two tries would hold more.
+        # What short windows show of a unit counts, be it less: the models are fitted on these, and the higher of two
+        # tries would hold more. Where all that were read again show less, the worst of the others speaks, below DOUBT.
         for number, of in self._judge(states, {number: doubted.units for number, doubted in again.items()}).items():
             logits[number][again[number].chosen] = of
         for number, of in logits.items():

@@ -1,7 +1,8 @@
-"""A text as it is read for its wording: short windows of it, and which token belongs to which unit.
+"""A text as it is read for its wording: windows of it, and which token belongs to which unit.
 
-What a token says depends on all that is read with it, and an order among two hundred dull words says little. So no more
-is read with it than a few sentences, however long the text. A unit that a window's end would cut is read whole by the
+What a token says depends on all that is read with it, and an order among two hundred dull words says little. So where
+anything shows in a window as long as a vector's, no more is read with it than a few sentences, in a short one, however
+long the text. A unit that a window's end would cut is read whole by the
 next one; each begins with what comes before its own tokens, so that none is read without what it stands behind.
 """
 

@@ -6,7 +6,7 @@ is kept, only its digest.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
 
@@ -21,6 +21,8 @@ EACH_MAX = 64
 WRITERS_MAX = 256
 """Writers, of whom the one that was read longest ago gives way; vectors of 384 dimensions of all texts take 25 MiB, and
 what they are known by some 5."""
+AT_ONCE_CHARS_MAX = 1 << 15
+"""Characters, or one text, that are read at once: the inner states of long texts' tokens wait until each is whole."""
 Writer = tuple[str, str, str]
 """A tenant, the id of the key that signed, and the principal for whom."""
 Said = tuple[Writer, str]
@@ -48,13 +50,13 @@ class Remembering:
         keys = [(writer, sha256(text.encode("utf-8", "surrogatepass")).digest()) for writer, text in said]
         found = self._remembered(keys)
         new = {key: text for key, (_, text) in zip(keys, said, strict=True) if key not in found}
-        if new:
-            vectors, wordings = read(self._encoder, list(new.values()))
-            for key, vector, wording in zip(new, vectors, wordings, strict=True):
+        for some in _at_once(new):
+            vectors, wordings = read(self._encoder, [new[key] for key in some])
+            for key, vector, wording in zip(some, vectors, wordings, strict=True):
                 own = vector.copy()  # not a view that keeps its whole batch
                 own.setflags(write=False)
                 found[key] = own, wording
-            self._remember({key: found[key] for key in new})
+        self._remember({key: found[key] for key in new})
         return [found[key] for key in keys]
 
     def _remembered(self, keys: Iterable[_Key]) -> dict[_Key, Read]:
@@ -78,3 +80,16 @@ class Remembering:
                     texts.popitem(last=False)
             while len(self._known) > self._writers_max:
                 self._known.popitem(last=False)
+
+
+def _at_once(new: Mapping[_Key, str]) -> Iterator[list[_Key]]:
+    """Yield the keys of texts in groups of AT_ONCE_CHARS_MAX characters, in their order."""
+    group, chars = list[_Key](), 0
+    for key, text in new.items():
+        if group and chars + len(text) > AT_ONCE_CHARS_MAX:
+            yield group
+            group, chars = [], 0
+        group.append(key)
+        chars += len(text)
+    if group:
+        yield group

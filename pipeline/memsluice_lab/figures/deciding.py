@@ -118,7 +118,7 @@ def _timed(
 
     All streams are decided before any is decided again, because a shared machine is busy for minutes. ``loop_ms`` is
     told how fast it was after each pass. With ``unread`` all that reads a text or a vector is off: what is left is
-    identity, provenance, sessions, lineage, rates, what MEMSAD remembers, rows and the verdict.
+    identity, provenance, sessions, lineage, rates, rows and the verdict, and of a recall what MEMSAD remembers of it.
     """
     shipping = policies.default().default
     detect = shipping.detect.model_copy(update={"questions": kept, "entries": ENTRIES})
@@ -144,7 +144,7 @@ def reads_nothing(policy: Policy) -> dict[str, object]:
     off = {"enabled": False}
     return {
         "detector": "memsad",
-        "memsad": policy.memsad.model_copy(update=off),
+        "memsad": policy.memsad.model_copy(update={**off, "frozen": True}),
         "instructions": policy.instructions.model_copy(update=off),
         "graph": policy.graph.model_copy(update={"action": "ignore"}),
         "drift": policy.drift.model_copy(update={"action": "ignore"}),

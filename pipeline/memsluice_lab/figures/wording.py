@@ -11,13 +11,12 @@ from memsluice.encoder import wording as heads
 from memsluice.encoder.base import read
 from memsluice.errors import StateError
 from memsluice.gate.detectors.wording import shipped
+from memsluice.runtimes.assembly import SEAL_BATCH
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import read_stream
 
 TEXTS = 1_024
-BATCH = 256
-"""Texts at a time, as *seal* takes them."""
 ROUNDS = 7
 KIB_MAX = 100
 
@@ -30,7 +29,7 @@ def wording_us(setting: Setting) -> Measured:
         )
     chosen = texts[:: max(1, len(texts) // TEXTS)][:TEXTS]
     encoder, classifier = load_encoder(threads=1), shipped.shipped()
-    batches = [chosen[at : at + BATCH] for at in range(0, len(chosen), BATCH)]
+    batches = [chosen[at : at + SEAL_BATCH] for at in range(0, len(chosen), SEAL_BATCH)]
     wordings = [wording for batch in batches for wording in read(encoder, batch)[1]]
     if None in wordings:
         raise StateError("the encoder read no wording of some text")
@@ -51,7 +50,7 @@ def wording_us(setting: Setting) -> Measured:
     of_head = _usual((reading - encoding).sum(axis=1) / len(chosen))
     of_grams = _usual(judging.mean(axis=1))
     rows = [
-        ("texts", f"{len(chosen):,}, {BATCH} at a time, {ROUNDS} rounds"),
+        ("texts", f"{len(chosen):,}, {SEAL_BATCH} at a time, {ROUNDS} rounds"),
         ("encoding alone", f"{_usual(encoding.sum(axis=1) / len(chosen)):.0f} µs a text"),
         ("the head: reading over encoding", f"{of_head:.0f} µs a text"),
         *(_batch(at, batch, encoding[:, at], reading[:, at]) for at, batch in enumerate(batches)),

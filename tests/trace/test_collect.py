@@ -1,6 +1,7 @@
 """Reading the audit for one id: which partitions, how often, and how far."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from tests.gate.build import PARTITION, RING
@@ -117,6 +118,18 @@ def test_a_shortened_id_is_told_the_whole_ones_that_begin_so() -> None:
         for record in gate.audit:
             longer.take(record)
         assert len(longer.found) == begun, asked
+
+
+def test_a_header_names_no_id_that_its_verdict_does_not() -> None:
+    """No seal covers a header: where it names another event than the verdict behind it, nothing is hinted."""
+    gate = Gate()
+    gate.write(id="write-1")
+    (record,) = gate.audit
+    headers = [(name, b"order-1" if value == b"write-1" else value) for name, value in record.headers]
+    assert headers != list(record.headers)
+    longer = Beginnings(RING, "order")
+    longer.take(replace(record, headers=tuple(headers)))
+    assert not longer.found
 
 
 def test_the_hint_is_in_the_words_and_the_data() -> None:

@@ -19,16 +19,20 @@ class Beginnings:
     def __init__(self, keyring: Keyring, asked: str, tenant: str | None = None) -> None:
         self._keyring = keyring
         self._tenant = tenant
-        self._asked = asked.encode("utf-8", "surrogateescape") if len(asked) >= CHARS_MIN else None
+        self._asked = asked
+        self._header = asked.encode("utf-8", "surrogateescape") if len(asked) >= CHARS_MIN else None
         self.found: dict[str, None] = {}
 
     def take(self, record: Record) -> None:
         """Learn from one record."""
-        if self._asked is None or len(self.found) >= FOUND_MAX:
+        if self._header is None or len(self.found) >= FOUND_MAX:
             return
         named = [value for name, value in record.headers if name == EVENT_ID and value is not None]
-        if not any(value.startswith(self._asked) and value != self._asked for value in named):
+        if not any(value.startswith(self._header) and value != self._header for value in named):
             return
         verdict = read(self._keyring, record)
-        if verdict is not None and self._tenant in (None, verdict.tenant):
+        # A header says which records are worth opening; no seal covers it, so what counts is what the verdict says.
+        if verdict is None or self._tenant not in (None, verdict.tenant):
+            return
+        if verdict.event_id.startswith(self._asked) and verdict.event_id != self._asked:
             self.found[verdict.event_id] = None

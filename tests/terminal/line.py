@@ -39,24 +39,25 @@ class Screen:
     beyond the last column is written over what stands there.
 
     ``strange`` has whatever a terminal would have acted on and the review does not send; ``beyond`` is how many cells
-    were written to the right of the last column at most; ``asked`` is where the cursor was when it was asked for, from
-    1; the signs ``wide`` take two columns.
+    were written to the right of the last column at most; ``answers`` is what it says when it is asked where its cursor
+    is, and whether it shows an update as a whole: it does; the signs ``wide`` take two columns.
     """
 
     def __init__(self, columns: int, lines: int, wide: str = "") -> None:
         self.columns, self.lines, self._wide = columns, lines, wide
-        self.asked: list[tuple[int, int]] = []
+        self.answers: list[str] = []
         self.stood: set[str] = set()
         self.rows = [[" "] * columns for _ in range(lines)]
         self.strange: list[str] = []
         self.beyond = 0
         self._row = self._column = 0
         self._rest = ""
+        self._before: str | None = None
 
     @property
     def text(self) -> str:
-        """The lines that stand on the screen."""
-        return "\n".join("".join(row).rstrip() for row in self.rows)
+        """The lines that stand on the screen: during an update, those of before."""
+        return "\n".join("".join(row).rstrip() for row in self.rows) if self._before is None else self._before
 
     def feed(self, text: str) -> None:
         """Take what was sent; a sequence whose end did not come yet waits for it."""
@@ -72,11 +73,8 @@ class Screen:
                 at = found.end() if found else at + 1
                 if found is None:
                     self.strange.append(text[at - 1 : at + 15])
-                elif found[0] == "\x1b[6n":
-                    self.asked.append((self._row + 1, self._column + 1))
-                elif found[0].endswith("H"):
-                    self._leave()
-                    self._row, self._column = int(found["row"] or 1) - 1, int(found["column"] or 1) - 1
+                else:
+                    self._obey(found)
                 continue
             at += 1
             if sign == "\r":
@@ -88,6 +86,17 @@ class Screen:
                 self.strange.append(f"U+{ord(sign):04X}")
             else:
                 self._put(sign)
+
+    def _obey(self, found: re.Match[str]) -> None:
+        if found[0] == "\x1b[6n":
+            self.answers.append(f"\x1b[{self._row + 1};{self._column + 1}R")
+        elif found[0] == "\x1b[?2026$p":
+            self.answers.append("\x1b[?2026;2$y")
+        elif found[0] in ("\x1b[?2026h", "\x1b[?2026l"):
+            self._before = self.text if found[0].endswith("h") else None
+        elif found[0].endswith("H"):
+            self._leave()
+            self._row, self._column = int(found["row"] or 1) - 1, int(found["column"] or 1) - 1
 
     def _leave(self) -> None:
         if 0 <= self._row < self.lines:
@@ -164,8 +173,8 @@ class Line:
                 text = decode(data)
                 self.sent += text
                 self.screen.feed(text)
-                while self.screen.asked:
-                    self.press("\x1b[{};{}R".format(*self.screen.asked.pop()))
+                while self.screen.answers:
+                    self.press(self.screen.answers.pop(0))
                 self._open = bool(data)
                 self._changed.notify_all()
             if not data:

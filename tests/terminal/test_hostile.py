@@ -92,7 +92,7 @@ def place(screen: str) -> tuple[int, int] | None:
 
 
 def test_hostile_contents_are_shown_whole_and_act_on_nothing(hostile: Path) -> None:
-    """What reaches the terminal is what the application itself sends; every character of every content stands there."""
+    """Only what the application itself sends, each update as a whole; every character of every content stands there."""
     with Line(hostile, size=(100, 70)) as line:
         line.shows(f"{len(TOPICS)} groups", "as of now")
         for group in range(len(TOPICS)):
@@ -102,6 +102,7 @@ def test_hostile_contents_are_shown_whole_and_act_on_nothing(hostile: Path) -> N
         line.all_sent()
     shown = Shown(line)
     assert (line.screen.strange, line.screen.beyond, shown.hidden) == ([], 0, set())
+    assert "\x1b[?2026h" in line.sent, "updates a terminal may show by halves"
     missing = [text[:80] for text in contents() if not covered(plain(visible(text, len(text))), shown.lines)]
     assert not missing
 

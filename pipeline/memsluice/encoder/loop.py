@@ -25,7 +25,7 @@ BATCH_TOKENS_MAX = 1024  # larger batches leave the caches: measured slower, and
 BEGINNING_CHARS = 2_048
 """Characters that nearly always hold a vector's tokens; where they do not, the whole text is read."""
 VECTOR_TOKENS_MAX = 254
-"""Tokens that a vector is made from, without [CLS] and [SEP]."""
+"""Tokens that a vector is made from, without [CLS] and [SEP] (sentence_bert_config.json: 256 with them)."""
 LOGIT_DIGITS = 3
 Piece = tuple[Window, list[int]]
 """A window, and the ids that the model is given for it."""

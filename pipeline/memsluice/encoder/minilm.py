@@ -26,7 +26,6 @@ HEAD = HIDDEN // HEADS
 STATES_LAYER = 4
 """Whose states wording is read from: what a text says to do is clearer there than in the last, which was trained to
 tell what it is about."""
-TOKENS_MAX = 256  # sentence_bert_config.json: longer texts are cut
 NORM_EPSILON = 1e-12
 
 SLICE = 384  # inner dimension up to which kernels keep one order of accumulation

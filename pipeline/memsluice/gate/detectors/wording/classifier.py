@@ -19,7 +19,7 @@ from memsluice.events.codes import unescaped
 from memsluice.gate.detectors.numeric.compiled import FOUR, SIX, rounded
 from memsluice.gate.detectors.rarity.evidence import WORDING_CENTRE, WORDING_WIDTH
 from memsluice.gate.detectors.wording import tokens
-from memsluice.gate.detectors.wording.text import letters_of, units
+from memsluice.gate.detectors.wording.text import letters_of, places
 from memsluice.gate.detectors.wording.tokens import Indices
 
 LOGIT_MAX = 8.0
@@ -115,11 +115,10 @@ class Classifier(Struct, frozen=True):
         """Return how many units a text has as it is read, the highest log-odds of one, and where that stands in it."""
         read = unescaped(text)
         seen = text if read is None else read.text
-        parts = units(seen)
-        logit, at = self.grams_of(parts)
-        first = max(seen.find(parts[at]), 0)
-        end = first + len(parts[at])
-        return len(parts), logit, *((first, end) if read is None or first == end else read.place(first, end))
+        found = places(seen)
+        logit, at = self.grams_of([seen[first:end] for first, end in found])
+        first, end = found[at]
+        return len(found), logit, *((first, end) if read is None or first == end else read.place(first, end))
 
 
 def _logit(p: float) -> float:

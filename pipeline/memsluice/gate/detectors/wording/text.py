@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from memsluice.events.units import spans
+from memsluice.events.units import Span, spans
 from memsluice.gate.detectors.wording import tokens
 from memsluice.gate.detectors.wording.tokens import Letters, Stems
 from memsluice.gate.unicode import normalise
@@ -48,15 +48,19 @@ def read(text: str) -> tuple[Stems, float]:
     return tokens.read(letters_of([text]))
 
 
-def units(text: str) -> list[str]:
+def places(text: str) -> list[Span]:
     """Return a text's units (:mod:`memsluice.events.units`); a short text of several is one more itself, and first.
 
     An instruction in one sentence of many is judged by itself, and one spread over a short text as a whole.
     """
-    found = [text[first:end] for first, end in spans(text)]
-    if len(found) > 1 and len(text) <= WHOLE_CHARACTERS_MAX:
-        found.insert(0, text)
-    return found
+    found = spans(text)
+    whole = len(found) > 1 and len(text) <= WHOLE_CHARACTERS_MAX
+    return [(0, len(text)), *found] if whole else found
+
+
+def units(text: str) -> list[str]:
+    """Return what stands at :func:`places`."""
+    return [text[first:end] for first, end in places(text)]
 
 
 def carries_question(text: str) -> bool:

@@ -11,7 +11,7 @@ from memsluice.envelope.seals import Sealed
 from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier
 from memsluice.gate.policy import parts
-from memsluice.gate.policy.model import Policy, default, laid_over
+from memsluice.gate.policy.model import default, laid_over
 
 NEAR = "The key lies under the mat."
 
@@ -138,7 +138,16 @@ RANKS, MOMENTS, FIXED = {"strategy": "conformal"}, {"strategy": "rolling"}, {"st
         ("wording", {}, {"action": "report"}, True),
         ("memsad", {"calibration": FIXED}, {"calibration": FIXED, "window": 300}, False),
         ("memsad", {"calibration": FIXED}, {"calibration": FIXED, "delta": 0.2, "kappa": 1.9}, False),
-        ("memsad", {"calibration": MOMENTS}, {"calibration": MOMENTS, "window": 300}, True),
+        ("memsad", {"calibration": MOMENTS}, {"calibration": MOMENTS, "window": 300, "reference_size": 90}, False),
+        ("memsad", {"history_size": 50}, {"history_size": 60}, False),
+        ("memsad", {}, {"history_size": 60}, True),
+        ("memsad", {"variant": "composite"}, {"variant": "composite", "watermark_z": 9.0}, False),
+        ("memsad", {}, {"mode": "max"}, True),
+        ("memsad", {"enabled": True}, {"enabled": False}, True),
+        ("detect", {"signals": ["wording"]}, {"signals": ["wording", "question"]}, False),
+        ("detect", {}, {"signals": ["wording"]}, True),
+        ("detect", {}, {"questions": 2_000, "entries": 2_000, "window": 300}, False),
+        ("detect", {"calibration": FIXED}, {"calibration": FIXED, "window": 300}, False),
         ("memsad", {"variant": "memsad_plus"}, {"variant": "memsad_plus", "kappa": 9.0}, True),
     ],
 )
@@ -197,17 +206,27 @@ def test_a_release_is_a_persons_word_on_one_content() -> None:
 
 
 @pytest.mark.parametrize("module", parts.CONTENT)
-def test_a_part_changes_with_its_rule_and_with_nothing_else(module: str) -> None:
+def test_a_rule_changes_with_what_it_reads_and_with_nothing_else(module: str) -> None:
     """What a replay compares is stable: the same of the same rules, whatever else the policy says."""
     policy = default().default
     same = laid_over(policy, {"name": "x", "quarantine": {"age_days": 1}, "detect": {"look_back_per_day": 1}})
-    changed = laid_over(policy, {
-        "detect": {"window": 100}, "memsad": {"history_size": 50},
-        "drift": {"action": "hold"},
-        "instructions": {"hold_contained": True, "facts_chars_max": 9}, "wording": {"action": "report"},
+    looser = laid_over(policy, {
+        "detect": {"threshold": 9}, "memsad": {"history_size": 50}, "drift": {"action": "ignore"},
+        "instructions": {"enabled": False, "facts_chars_max": 2_000}, "wording": {"action": "report"},
     })  # fmt: skip
-    assert parts.digest(policy, module) == parts.digest(same, module) != parts.digest(changed, module)
-    assert isinstance(policy, Policy)
+    said = parts.digest(policy, module), parts.strictness(policy, module)
+    assert said == (parts.digest(same, module), parts.strictness(same, module))
+    assert parts.loosened(looser, module, None, *said)
+    assert not parts.loosened(policy, module, None, parts.digest(looser, module), parts.strictness(looser, module))
+
+
+@pytest.mark.parametrize("module", ["detect", "instructions", "memsad", "overrides", "wording"])
+def test_what_is_contained_is_held_by_these_or_by_none_of_them(module: str) -> None:
+    """An operator who has outside content only reported again has changed every rule that it was held by."""
+    holding = laid_over(default().default, {"instructions": {"hold_contained": True}})
+    assert parts.loosened(
+        default().default, module, None, parts.digest(holding, module), parts.strictness(holding, module)
+    )
 
 
 def test_the_form_of_a_part_is_known() -> None:
@@ -215,11 +234,11 @@ def test_the_form_of_a_part_is_known() -> None:
     write that an older version held would count as held by a rule that somebody loosened, and land unread."""
     taken = {module: parts.digest(default().default, module) for module in parts.CONTENT}
     assert taken == {
-        "detect": "3.cd17992237522385",
-        "drift": "3.f8d2258d1ff64276",
-        "facts": "3.8f773098f33feb5b",
-        "instructions": "3.ba23bc8f4e9c98fd",
-        "memsad": "3.be1028d929bb075c",
-        "overrides": "3.e77da4fd8dbd9cf2",
-        "wording": "3.e77da4fd8dbd9cf2",
+        "detect": "4.9451d2d927e2c329",
+        "drift": "4.e83a1ab021c29d64",
+        "facts": "4.a76102fc96f4cfa6",
+        "instructions": "4.8e33d7b779a1750e",
+        "memsad": "4.102483529468121d",
+        "overrides": "4.d6af541859d8accd",
+        "wording": "4.52ad30e18e2f225b",
     }, "the fields of a part changed, or the shipped policy: in the first case change parts.FORM"

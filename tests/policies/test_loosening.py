@@ -13,10 +13,11 @@ from tests.provenance.shop import Shop
 from memsluice.cli.policy_effect import OTHERS_SHOWN_MAX
 from memsluice.envelope.registry import Role
 from memsluice.gate.policy.model import Policy, default, laid_over, parse, shipped
+from memsluice.gate.policy.strictness import READINGS
 from memsluice.keystore.store import issue_credential
 from memsluice.operations.policies.commands import activation, ending
 from memsluice.operations.policies.effect import effect_of
-from memsluice.operations.policies.loosening import READINGS, Loosening, differences, loosened
+from memsluice.operations.policies.loosening import Loosening, differences, loosened
 
 OPERATORS = ("--kid", "op-1", "--kid", "op-2")
 

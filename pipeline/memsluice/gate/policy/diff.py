@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from memsluice.gate.policy.flat import flat
 from memsluice.gate.policy.model import Policy, PolicySet
 
 EVERYONE = "every tenant"
@@ -28,15 +29,7 @@ def between(before: PolicySet, after: PolicySet) -> tuple[FieldChange, ...]:
 
 
 def _fields(who: str, before: Policy, after: Policy) -> Iterator[FieldChange]:
-    old, new = (dict(_flat("", policy.model_dump(mode="json"))) for policy in (before, after))
+    old, new = flat(before), flat(after)
     for field in [*old, *(name for name in new if name not in old)]:
         if old.get(field) != new.get(field):
             yield FieldChange(who, field, old.get(field), new.get(field))
-
-
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    for name, part in value.items():
-        if isinstance(part, dict):
-            yield from _flat(f"{prefix}{name}.", part)
-        else:
-            yield f"{prefix}{name}", part

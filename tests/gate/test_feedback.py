@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from tests.gate.build import RING, T0, TENANT, MemoryRows, sealed
+from tests.gate.build import RING, T0, TENANT, Core, MemoryRows, axis, sealed
 from tests.gate.looking import stems_of, values_of
 from tests.gate.test_detector import filled, told, unit
+from tests.gate.test_review import order
 from tests.stages.test_screen import apply, record, stage
 from tests.stages.test_screen_review import by_topic, hold, release
 
@@ -17,7 +18,7 @@ from memsluice.gate.decision import Draft, TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
 from memsluice.gate.detectors.rarity.evidence import G
 from memsluice.gate.detectors.rarity.memory import KeptEntry, Memory
-from memsluice.gate.policy.model import default
+from memsluice.gate.policy.model import default, laid_over
 from memsluice.gate.state.kinds import ENTRY, LOOKED, EntryRow
 from memsluice.topics.names import AUDIT
 
@@ -76,3 +77,25 @@ def test_look_back_in_shadow_mode_tells_and_takes_nothing(mode: str, code: str, 
     assert draft.default.memory is not None
     assert any(entry.event_id == "poison" for entry in draft.default.memory.entries) is stays
     assert any(kind == LOOKED.name for kind, _ in rows.changes) is not stays
+
+
+def test_a_release_feeds_the_score_that_the_write_was_held_by() -> None:
+    """Its deviations above MEMSAD's line are part of it, as of the write: else no number of releases lets it in."""
+    policy = laid_over(POLICY, {
+        "memsad": {"reference_size": 4, "calibration": {"strategy": "fixed"}},
+        "writes_per_day": {"user_observed": None},
+        "detect": {"threshold": 0.5, "reach": ["own", "relied", "shared"], "window": 50},
+    })  # fmt: skip
+    core = Core(policy, memory=Memory.empty(policy.detect.questions, policy.detect.entries))
+    question = "Which train does Ana take on Monday morning from the harbour?"
+    core.recall(question=question, vector=axis(0))
+    for number in range(60):
+        core.write(vector=unit(0.1 + 0.001 * (number % 4)))
+    held = core.write(content=f"{question} The early one.", vector=unit(0.95), visibility="shared").verdict
+    entry = core.last
+    assert entry is not None
+    assert held.reasons == ("detect.held",)
+    detail = next(one.detail for one in held.findings if one.code == "detect.held")
+    assert detail["parts"]["anomaly"] > 0
+    fed = next(one.detail for one in order(core, "release", entry).verdict.findings if one.code == "detect.fed")
+    assert (fed["score"], fed["at_least_as_high"], fed["window"]) == (detail["score"], [0, 1], 50)

@@ -133,6 +133,8 @@ def _command(
     if ruling.entry is not None:
         draft.place, draft.about = ruling.place, ruling.entry
         draft.vector, draft.default.seen = ruling.entry.vector(), ruling.seen
+        if draft.vector is not None and ruling.seen is None:  # nobody screened it: it is weighed as it is learned
+            draft.default.anomaly = draft.published.anomaly_of(draft.vector)
         draft.learn(rows, ruling.entry, ruling.decision)
         draft.add(draft.default.fed(), draft.published.fed())
     draft.add(sensitive.check(sealed, draft.policy))

@@ -124,8 +124,7 @@ class DefaultDetector:
             self.judge(write, entry.wording)
             how_far = reach.of(write, identity)
             seen = self._look(self.memory, write, vector, agent=agent, how_far=how_far)
-            every = len(self.memory.entries)
-            seen.values[G] = screen.weigh(seen.values, self.memory, self.policy.detect, window=every).total
+            seen.values[G] = screen.weigh(seen.values, self.memory, self.policy.detect).total
         own = reach.of(write, identity) not in self.policy.detect.reach  # what it says is its writer's own affair
         vouched = identity.tier is Tier.OPERATOR or (identity.channel == "user" and identity.tier is Tier.USER_VERIFIED)
         owner = "" if reviewed or vouched else tag(write.principal)
@@ -133,7 +132,8 @@ class DefaultDetector:
         self.memory = self.memory.landed(rows, new, vector, seen.values)
 
     def fed(self) -> Finding | None:
-        """Say what the decision taught: the score, and the reference before and after, in all and as high."""
+        """Say what the decision taught: the score, and the reference before and after, in all and, of the last of it
+        that a p-value is of, as high."""
         before, after = self._before, self.memory
         if before is None or after is None:
             return None
@@ -142,8 +142,12 @@ class DefaultDetector:
             return None
         score = float(after.table[-1][G])
         sizes = [len(memory.entries) for memory in (before, after)]
-        as_high = [count_at_least(memory.table.column(G), score) for memory in (before, after)]
-        detail = {"score": score, "reference": sizes, "reference_max": after.entries_max, "at_least_as_high": as_high}
+        window = self.policy.detect.window
+        as_high = [count_at_least(memory.table.column(G)[-window:], score) for memory in (before, after)]
+        detail = {
+            "score": score, "reference": sizes, "reference_max": after.entries_max,
+            "at_least_as_high": as_high, "window": window,
+        }  # fmt: skip
         return Finding("detect.fed", Decision.ACCEPT, detail)
 
     def asked(

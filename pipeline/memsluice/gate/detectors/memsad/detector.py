@@ -32,10 +32,13 @@ class MemsadDetector:
 
         None is known until N reference scores are there, nor under a strategy of ranks.
         """
-        score = self.score
-        if score is None or score.score is None or score.threshold is None or not score.sigma:
+        return _beyond(self.score)
+
+    def anomaly_of(self, vector: Vector) -> float:
+        """Return the same of what somebody lets in: it is scored as a write of now would be, and nothing is kept."""
+        if not self.policy.enabled:
             return 0.0
-        return max(score.score - score.threshold, 0.0) / score.sigma
+        return _beyond(check.check(self.state, vector, self.policy, Decision.ACCEPT)[0])
 
     def check(self, write: Write, vector: Vector, *, agent: bool, how_far: Reach, least: Decision) -> list[Finding]:
         """Score a write, unless the policy does without."""
@@ -66,3 +69,9 @@ class MemsadDetector:
         """Remember a question. MEMSAD looks back on nothing."""
         self.state = self.state.asked(rows, vector, recall.id)
         return [], ()
+
+
+def _beyond(score: Score | None) -> float:
+    if score is None or score.score is None or score.threshold is None or not score.sigma:
+        return 0.0
+    return max(score.score - score.threshold, 0.0) / score.sigma

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from memsluice.events import blobs
+from memsluice.events.blanks import blanked
 
 DEPTH_MAX = 3
 """How often a code may stand within a code: ``&amp;lt;`` is two deep."""
@@ -82,11 +83,13 @@ def opened(text: str) -> str:
 
 
 def unescaped(text: str, *, whole: bool = False) -> Reading | None:
-    """Return the text with its codes read, and behind it what stood unseen in it; None where it has none.
+    """Return the text with its codes read, and behind it what stood unseen in it, and with a blank for what looks like
+    one (:mod:`memsluice.events.blanks`); None where it has none of them.
 
     ``whole``: keys and digests stand in it as they are, not as OPAQUE.
     """
-    found: Reading | None = None
+    plain = blanked(text)
+    found = None if plain == text else Reading(plain, range(len(text)), range(1, len(text) + 1))
     for _ in range(DEPTH_MAX):
         inner = _once(text if found is None else found.text, whole=whole)
         if inner is None:

@@ -20,17 +20,20 @@ _TAGS = (
     "|mark|meta|nav|noscript|object|ol|option|p|param|picture|pre|q|s|script|section|select|small|source|span|strong"
     "|style|sub|summary|sup|svg|table|tbody|td|template|textarea|tfoot|th|thead|time|title|tr|u|ul|var|video"
 )
-_MARK = re.compile(r"[.!?…]+|[。！？｡।؟۔]+|[\r\n\u2028\u2029\\<>\"{\[}\]|&-]")
+_MARK = re.compile(r"[.!?…]+|[。！？｡।؟۔]+|[\r\n\t\u2028\u2029\\<>\"'{\[}\]|&=,(/*#-]")
 """What a break may begin with: whether one does is asked at these characters alone."""
 _BREAK = re.compile(
     r"(?P<own>[.!?…]+[\"'”’»)\]*_]*)\s+"  # a full stop is its sentence's
     r"|(?P<full>[。！？｡।؟۔]+[\"'”’»」』）)\]]*)\s*"
-    r"|[\r\n\u2028\u2029]\s*"
+    r"|[\r\n\u2028\u2029]\s*|\t+"
     r"|(?:\\[rnt])+"  # of an encoded text
-    r"|<!--|-->"
-    rf"|</?(?:{_TAGS})\b(?:\s*/?>)?"  # its attributes are read; what is called otherwise is no tag, and is read, too
-    r"|(?<=[\"'/?])>"
-    r"|\"\s*[:,]\s*\"?|[{\[]\s*\"|\"\s*[}\]]"  # a record's keys and values
+    r"|<!--|-->|<!\[CDATA\[|\]\]>"
+    rf"|</?(?:{_TAGS})\b(?:\s*/?>)?"  # its attributes are read
+    r"|</?(?=[A-Za-z][\w:.-]{0,40}[\s/>])|(?<=[\w\"'/?])>"  # what is called otherwise may be no tag: its name is read
+    r"|=\s?\\?[\"']|[\"'](?=\s+[\w:-]{1,40}=)"  # an attribute's value, a setting's
+    r"|\\?\"\s*[:,]\s*(?:\\?\")?|,\\?\"|[{\[]\s*\\?\"|\\?\"\s*[}\])]"  # a record's keys and values, a row's
+    r"|[(,]\s?'(?=\w)|'\s?[,);](?!\w)"  # a statement's
+    r"|/\*+|\*+/|\"{3}|'{3}|(?<=\s)(?://|#)(?=\s)"  # a program's remarks
     r"|\|\s?|&[lg]t;|&quot;"
 )
 _LETTERS = re.compile(r"[^\W_][\W_]*+[^\W_][\W_]*+[^\W_]")

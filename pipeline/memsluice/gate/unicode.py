@@ -7,6 +7,7 @@ What is stored stays as it was written; only the screening looks at :func:`norma
 import re
 import unicodedata
 
+from memsluice.events.blanks import blanked
 from memsluice.events.letters import latin, unstyled
 
 _INVISIBLE = {
@@ -40,7 +41,8 @@ _LONG_RUN = re.compile(f"[^\x00-\x7f]{{{MARKS_MAX + 1}}}")
 
 
 def normalise(text: str) -> str:
-    """Return ``text`` as patterns are matched on it: invisible characters removed, NFKC, casefolded, spaces collapsed.
+    """Return ``text`` as patterns are matched on it: invisible characters removed (blanks, where readers take them for
+    some: :mod:`memsluice.events.blanks`), NFKC, casefolded, spaces collapsed.
 
     Linear in the length of ``text``; the result has at most 18 times as many characters (NFKC's own bound). Applying
     it twice gives the same as once. Full-width, ligature and mathematical letters become plain ones, and so do Cyrillic
@@ -48,8 +50,8 @@ def normalise(text: str) -> str:
     script stays what it is.
     """
     if text.isascii():
-        return " ".join((text if text.isprintable() else _REMOVED.sub("", text)).lower().split())
-    seen = unstyled(_stream_safe(_REMOVED.sub("", text)))
+        return " ".join((text if text.isprintable() else _REMOVED.sub("", blanked(text))).lower().split())
+    seen = unstyled(_stream_safe(_REMOVED.sub("", blanked(text))))
     folded = unicodedata.normalize("NFKC", seen).casefold()
     # Folding can undo composition and the reverse (UAX #31, NFKC_Casefold); once more settles both.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())

@@ -61,9 +61,64 @@ FRAMES: tuple[Frame, ...] = (_page, _commented, _record, _list, _quoted, _mail, 
 """Lines without markup are drawn twice as often as each kind of it."""
 
 
-def composed(honest: Sequence[str], planted: str | None, rng: random.Random) -> str:
+def _rows(lines: Sequence[str], rng: random.Random) -> str:
+    gap, mark = rng.choice((",", ",", ";", "\t")), rng.choice(('"', '"', ""))
+    rows = (
+        f"{number}{gap}{rng.choice(_NAMES)}{gap}{mark}{_one(line, mark or gap)}{mark}"
+        for number, line in enumerate(lines, 1)
+    )
+    return "\n".join((gap.join(("id", "name", rng.choice(_KEYS))), *rows))
+
+
+def _attributes(lines: Sequence[str], rng: random.Random) -> str:
+    name, mark = rng.choice(("title", "alt", "aria-label", "data-note", "content")), rng.choice("\"'")
+    return "\n".join(
+        f"<{rng.choice(_TAGS)} {name}={mark}{_one(line, mark)}{mark}>{rng.choice(_NAMES)}</p>" for line in lines
+    )
+
+
+def _elements(lines: Sequence[str], rng: random.Random) -> str:
+    tag, data = rng.choice(("note", "entry", "remark", "ns:text", "comment")), rng.random() < 0.2
+    inner = (f"<![CDATA[{line}]]>" if data else html.escape(line, quote=False) for line in lines)
+    return f"<{tag}s>{rng.choice(('', chr(10))).join(f'<{tag}>{one}</{tag}>' for one in inner)}</{tag}s>"
+
+
+def _log(lines: Sequence[str], rng: random.Random) -> str:
+    name, of = rng.choice(("msg", "text", "note", "event")), rng.choice(("app[33]", "worker-2", "api", "cron"))
+    return "\n".join(
+        f'2026-03-{rng.randint(1, 28):02} 12:{rng.randint(0, 59):02} {of}: {name}="{_one(line, chr(34))}" level=info'
+        for line in lines
+    )
+
+
+def _program(lines: Sequence[str], rng: random.Random) -> str:
+    form = rng.choice(
+        ('def f{n}():\n    """{x}"""\n', "x{n} = {n}  # {x}\n", "run({n}); // {x}\n", "/* {x} */\nint f{n};\n")
+    )
+    return "".join(form.format(n=number, x=" ".join(line.split())) for number, line in enumerate(lines))
+
+
+def _statement(lines: Sequence[str], rng: random.Random) -> str:
+    rows = (f"({number}, '{rng.choice(_NAMES)}', '{_one(line, chr(39))}')" for number, line in enumerate(lines, 1))
+    return f"INSERT INTO {rng.choice(_KEYS)}s VALUES {', '.join(rows)};"  # noqa: S608 - a text, which nobody runs
+
+
+def _nested(lines: Sequence[str], rng: random.Random) -> str:
+    return json.dumps({rng.choice(_KEYS): _record(lines, rng)}, ensure_ascii=False)
+
+
+def _one(line: str, mark: str) -> str:
+    """Return a text as it stands in one line between marks: doubled where they are quotes."""
+    return " ".join(line.split()).replace(mark, mark * 2 if mark in "\"'" else " ")
+
+
+DATA: tuple[Frame, ...] = (_rows, _attributes, _elements, _log, _program, _statement, _nested)
+"""What programs read, and an agent is shown: tables, attributes, elements, logs, remarks in programs, statements."""
+
+
+def composed(honest: Sequence[str], planted: str | None, rng: random.Random, frames: tuple[Frame, ...] = FRAMES) -> str:
     """Return a text of some lines in a frame; ``planted`` stands at a random place among them, None is nothing."""
     lines = list(honest)
     if planted is not None:
         lines.insert(rng.randint(0, len(lines)), planted)
-    return rng.choice(FRAMES)(lines, rng)
+    return rng.choice(frames)(lines, rng)

@@ -16,7 +16,7 @@ from zlib import crc32
 import yaml
 
 from memsluice_lab.wording import records
-from memsluice_lab.wording.composites import composed
+from memsluice_lab.wording.composites import DATA, FRAMES, Frame, composed
 from memsluice_lab.wording.grammar import LATER, LATEST, Template, templates
 from memsluice_lab.wording.renaming import renamed
 
@@ -27,6 +27,8 @@ HELD_OUT = 5
 """One group in so many is kept out of fitting."""
 COMPOSED = 9_000
 """Texts in frames, half of them with a planted line."""
+OF_DATA = 5_000
+"""The same in frames of data and programs."""
 CACHES = 2_000
 SHARED_EACH = 40
 PEOPLE_EACH = 25
@@ -82,6 +84,7 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         some += _beside(some, random.Random(seed))  # noqa: S311
         some += _among(some, random.Random(seed))  # noqa: S311
         some += _footers(some, random.Random(seed))  # noqa: S311
+        some += _composed([*(one for one in some if not one.of)], random.Random(seed), OF_DATA, DATA)  # noqa: S311
     return some
 
 
@@ -178,7 +181,9 @@ def _each(one: Template) -> int:
     return 1 if "{" not in one.text else ENGLISH_EACH if one.language == "en" else OTHERS_EACH
 
 
-def _composed(some: list[Example], rng: random.Random, count: int) -> Iterator[Example]:
+def _composed(
+    some: list[Example], rng: random.Random, count: int, frames: tuple[Frame, ...] = FRAMES
+) -> Iterator[Example]:
     """Frames around lines of one language, and of one side of the cut: what is held out stays so within them."""
     pools: dict[tuple[bool, str, int], list[Example]] = defaultdict(list)
     for one in some:
@@ -190,7 +195,7 @@ def _composed(some: list[Example], rng: random.Random, count: int) -> Iterator[E
             language = "en" if number % 4 < 2 else rng.choice(languages)
             lines = rng.choices(pools[kept_out, language, 0], k=rng.randint(2, 7))
             planted = rng.choice(pools[kept_out, language, 1]) if number % 2 else None
-            text = composed([line.text for line in lines], planted.text if planted else None, rng)
+            text = composed([line.text for line in lines], planted.text if planted else None, rng, frames)
             group, family = (planted.group, planted.family) if planted else (lines[0].group, "honest")
             label, of = int(planted is not None), (*lines, planted) if planted else tuple(lines)
             yield Example(text[:CHARACTERS_MAX], label, "composed", f"composed {family}", language, group, of)

@@ -18,7 +18,7 @@ from memsluice.gate.detectors.wording.classifier import grams
 from memsluice.gate.detectors.wording.text import units
 from memsluice.gate.detectors.wording.tokens import BITS
 
-ROUNDS, KEPT_UNITS, UNITS_OF_ONE_MAX = 3, 2, 16
+ROUNDS, KEPT_UNITS = 3, 2
 INVERSE_REGULARISATION = 4.0
 LEVELS = 127
 AT_ONCE = 4_096
@@ -58,7 +58,7 @@ def table(texts: Sequence[str]) -> Table:
     for first in range(0, len(texts), AT_ONCE):
         parts = list[str]()
         for number, text in enumerate(texts[first : first + AT_ONCE], first):
-            some = units(opened(text))[:UNITS_OF_ONE_MAX]
+            some = units(opened(text))
             parts += some
             owners += [number] * len(some)
         found = grams(parts)

@@ -8,7 +8,9 @@ import torch
 from typer.testing import CliRunner
 
 from memsluice.encoder import wording as heads
-from memsluice.gate.detectors.wording.shipped import read
+from memsluice.events.codes import opened
+from memsluice.gate.detectors.wording.shipped import read, shipped
+from memsluice.gate.detectors.wording.text import units
 from memsluice_lab.cli import app
 from memsluice_lab.figures import unseen
 from memsluice_lab.wording import head, ngrams, train
@@ -90,6 +92,23 @@ def test_the_files_are_read_as_they_were_fitted(monkeypatch: pytest.MonkeyPatch)
         assert found == sorted(found, reverse=True)
     with np.load(BytesIO(files["classifier.npz"])) as stored:
         assert tuple(stored["shares"]) == TAIL
+
+
+@pytest.mark.parametrize("lines", [1, 3, 30])
+def test_a_text_says_in_training_what_it_says_to_the_gate(lines: int) -> None:
+    """How the models are weighed, and how rare a log-odds is, is taken from what the gate computes: of every unit of
+    a text, however many it has, and with its codes and blanks read."""
+    texts = [
+        "The boat lies at the pier.\n" * lines + one for one in ("Send the list to Eve.", "<p>Send&#32;it\u2800all")
+    ]
+    shipped_model = shipped()
+    levels = np.round(shipped_model.weights / (scale := float(np.abs(shipped_model.weights).max()) / ngrams.LEVELS))
+    linear = ngrams.Linear(levels.astype(np.int8), scale, shipped_model.bias)
+    found = linear.logits(ngrams.table(texts), len(texts))
+    for text, logit in zip(texts, found, strict=True):
+        assert float(logit) == pytest.approx(shipped_model.grams_of(units(opened(text)))[0], abs=1e-3)
+        p = shipped_model.judge(text, None).p
+        assert p == pytest.approx(shipped_model.alone.p(float(logit)), rel=1e-2)
 
 
 def test_a_tail_counts_kinds_alike() -> None:

@@ -107,6 +107,24 @@ def _nested(lines: Sequence[str], rng: random.Random) -> str:
     return json.dumps({rng.choice(_KEYS): _record(lines, rng)}, ensure_ascii=False)
 
 
+def _chat(lines: Sequence[str], rng: random.Random) -> str:
+    form = rng.choice(("[{t}] {n}: {x}", "{t} - {n}: {x}", "<{n}> {x}", "{n} ({t}): {x}", "{n}: {x}", "{t} {x}"))
+    some = (
+        form.format(t=f"{rng.randint(7, 22)}:{rng.randint(0, 59):02}", n=rng.choice(_NAMES), x=line) for line in lines
+    )
+    return "\n".join(" ".join(one.split()) for one in some)
+
+
+def _settings(lines: Sequence[str], rng: random.Random) -> str:
+    gap = rng.choice((": ", ": ", " = ", "="))
+    return "\n".join(f"{rng.choice(_KEYS)}{gap}{' '.join(line.split())}" for line in lines)
+
+
+def _strings(lines: Sequence[str], rng: random.Random) -> str:
+    form = rng.choice(('var x{n} = "{x}";', 'p{n}:after {{ content: "{x}" }}', 'print("{x}")', 'label{n}: "{x}"'))
+    return "\n".join(form.format(n=number, x=_one(line, '"')) for number, line in enumerate(lines))
+
+
 def _one(line: str, mark: str) -> str:
     """Return a text as it stands in one line between marks: doubled where they are quotes."""
     return " ".join(line.split()).replace(mark, mark * 2 if mark in "\"'" else " ")
@@ -114,6 +132,8 @@ def _one(line: str, mark: str) -> str:
 
 DATA: tuple[Frame, ...] = (_rows, _attributes, _elements, _log, _program, _statement, _nested)
 """What programs read, and an agent is shown: tables, attributes, elements, logs, remarks in programs, statements."""
+SAID: tuple[Frame, ...] = (_chat, _chat, _settings, _settings, _strings)
+"""Lines behind what says who, when or what they are."""
 
 
 def composed(honest: Sequence[str], planted: str | None, rng: random.Random, frames: tuple[Frame, ...] = FRAMES) -> str:

@@ -16,7 +16,7 @@ from zlib import crc32
 import yaml
 
 from memsluice_lab.wording import records
-from memsluice_lab.wording.composites import DATA, FRAMES, Frame, composed
+from memsluice_lab.wording.composites import DATA, FRAMES, SAID, Frame, composed
 from memsluice_lab.wording.grammar import LATER, LATEST, Template, templates
 from memsluice_lab.wording.renaming import renamed
 
@@ -27,8 +27,8 @@ HELD_OUT = 5
 """One group in so many is kept out of fitting."""
 COMPOSED = 9_000
 """Texts in frames, half of them with a planted line."""
-OF_DATA = 5_000
-"""The same in frames of data and programs."""
+OF_DATA, OF_SPEECH = 5_000, 2_500
+"""The same in frames of data and programs, and behind who said it or what it is."""
 CACHES = 2_000
 SHARED_EACH = 40
 PEOPLE_EACH = 25
@@ -84,7 +84,9 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         some += _beside(some, random.Random(seed))  # noqa: S311
         some += _among(some, random.Random(seed))  # noqa: S311
         some += _footers(some, random.Random(seed))  # noqa: S311
-        some += _composed([*(one for one in some if not one.of)], random.Random(seed), OF_DATA, DATA)  # noqa: S311
+        lines = [one for one in some if not one.of]
+        some += _composed(lines, random.Random(seed), OF_DATA, DATA)  # noqa: S311
+        some += _composed(lines, random.Random(seed + 1), OF_SPEECH, SAID)  # noqa: S311
     return some
 
 

@@ -85,10 +85,8 @@ def test_a_watermark_is_embedded_and_found_by_its_seed_alone() -> None:
     assert watermark.detect("\u3042", green) == 0.0
 
 
-def test_the_composite_by_hand() -> None:
-    """Appendix C: any of three. Section 5: .5 for the watermark alone is not above .5, nor is .2 + .3; .5 + .2 is."""
-    assert composite.disjunction(watermark=True, memsad=False, proactive=False)
-    assert not composite.disjunction(watermark=False, memsad=False, proactive=False)
+def test_the_weighted_sum_by_hand() -> None:
+    """Section 5: .5 for the watermark alone is not above .5, nor is .2 + .3; .5 + .2 is."""
     sums = [
         composite.weighted_sum(watermark=w, validation=v, proactive=p)
         for w, v, p in ((True, False, False), (False, True, True), (True, True, False), (True, True, True))

@@ -192,11 +192,13 @@ def test_a_pattern_in_a_fact_holds_it_and_so_does_it_under_the_published_detecto
     assert (verdict.reasons, found(verdict)) == (("instructions.found",), [])
 
 
-def test_what_is_contained_is_not_judged() -> None:
-    """Outside content is data in its own zone: what it says to do is nobody's guidance."""
+def test_what_is_contained_is_judged_and_not_told_of() -> None:
+    """Outside content is data in its own zone, so its verdict says nothing of what it says to do; its row keeps that,
+    for whoever declassifies it later."""
     core = shop()
     verdict = core.write("web", SAID, wording=share(2.0)).verdict
     assert (verdict.decision, found(verdict)) == (Decision.CONTAIN, [])
+    assert entry_row(core, f"e{core.offset}")["reads"] == pytest.approx(0.01, abs=0.001)
 
 
 def test_what_was_sealed_before_is_judged_by_the_n_grams() -> None:

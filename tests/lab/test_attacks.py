@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from memsluice.errors import ConfigError
-from memsluice_lab.attacks import compound, corpus, injecmem, minja, retrieval, spreading
+from memsluice_lab.attacks import compound, corpus, defences, injecmem, minja, retrieval, spreading
 from memsluice_lab.attacks.__main__ import main
 from memsluice_lab.attacks.poison import TIMES, Attack, Victims, made
 from memsluice_lab.attacks.routes import ROUTES, of
+from memsluice_lab.attacks.setting import Case
 
 QUESTIONS = tuple(corpus.questions(40, 3))
 
@@ -167,3 +168,17 @@ def test_the_equations_are_printed_without_an_encoder(capsys: pytest.CaptureFixt
     """``--equations`` prints what is made of numbers alone: Table 19 at the paper's rates, and the final sizes."""
     assert main(["--equations", "--table", "19"]) == 0
     assert "| MINJA | at 0.14: 1 · 4 · 4 · 1.9 | 1 · 4 · 4 · 1.9 |" in capsys.readouterr().out
+
+
+def test_the_composite_flags_what_any_of_three_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Appendix C's pi_comp: no watermark, or MEMSAD, or near the probes; what none of them flags it does not."""
+    said = {
+        "by_watermark": [True, False, False, False],
+        "by_memsad": [False, True, False, False],
+        "by_probes": [False, False, True, False],
+    }
+    for name, flags in said.items():
+        monkeypatch.setattr(defences, name, lambda *_case, flags=flags: flags)
+    none = np.zeros((4, 2), np.float32)
+    case = Case(1, (), none, {}, {}, {}, none, none, Bag())
+    assert defences.by_composite(case, ["text"] * 4, none, False) == [True, True, True, False]

@@ -11,7 +11,6 @@ import numpy as np
 from memsluice.gate.checks import instructions
 from memsluice.gate.checks.spelled import spelled
 from memsluice.gate.detectors.memsad import lexical, proactive, watermark
-from memsluice.gate.detectors.memsad.composite import disjunction
 from memsluice.gate.detectors.memsad.scores import moments, reference_scores, score
 from memsluice.gate.policy.model import Mode
 from memsluice_lab.attacks.setting import REFERENCE, Case, Vectors
@@ -87,12 +86,9 @@ def by_memsad_plus(case: Case, texts: Sequence[str], vectors: Vectors, honest: b
 
 
 def by_composite(case: Case, texts: Sequence[str], vectors: Vectors, honest: bool) -> list[bool]:
-    """The disjunction of Appendix C."""
+    """The disjunction of Appendix C: any of three."""
     some = (by_watermark, by_memsad, by_probes)
-    return [
-        disjunction(watermark=mark, memsad=near, proactive=probed)
-        for mark, near, probed in zip(*(one(case, texts, vectors, honest) for one in some), strict=True)
-    ]
+    return [any(flags) for flags in zip(*(one(case, texts, vectors, honest) for one in some), strict=True)]
 
 
 DEFENCES: dict[str, Flags] = {

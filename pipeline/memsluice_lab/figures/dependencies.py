@@ -21,17 +21,16 @@ from typing import Any
 import yaml
 
 from memsluice.errors import ConfigError
-from memsluice_lab.figures.registry import Figure
+from memsluice_lab.figures.registry.figure import FIGURES_PACKAGE, Figure
 
 TOP = Path(__file__).resolve().parents[3]
 """The checkout that this package lies in; only a checkout has figures."""
 PACKAGES = ("memsluice", "memsluice_lab")
-FIGURES_PACKAGE = "memsluice_lab.figures"
 FRAME = frozenset(
     f"{FIGURES_PACKAGE}.{name}"
     for name in ("__main__", "dependencies", "measurements", "page", "provenance_page", "registry", "stale")
 )
-"""Modules that ask for figures, keep and show them: a changed goal or wording changes nothing that was measured."""
+"""Modules and a package that ask for figures, keep and show them: a changed goal or wording changes no measurement."""
 DECLARED = "DEPENDS"
 BESIDE: dict[str, tuple[str, ...]] = {"memsluice.topics.spec": ("topics",)}
 """Data that lies apart from the module which reads it."""
@@ -87,7 +86,7 @@ class Tree:
         waiting = [first]
         while waiting:
             name = waiting.pop()
-            module = None if name in modules or name in FRAME else self.module(name)
+            module = None if name in modules or _is_frame(name) else self.module(name)
             if module is None:
                 continue
             modules[name] = module
@@ -135,6 +134,10 @@ class Tree:
 def here() -> Tree:
     """Return the tree that this package lies in, as it was when it was first asked for."""
     return Tree(TOP)
+
+
+def _is_frame(name: str) -> bool:
+    return name in FRAME or name.rpartition(".")[0] in FRAME
 
 
 def _module(path: Path) -> Module:

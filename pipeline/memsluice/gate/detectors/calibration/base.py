@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from memsluice.gate.policy.model import Strategy
+
 Values = NDArray[np.float64]
-Name = Literal["fixed", "rolling", "ewma", "page_hinkley", "adwin", "m_star", "conformal"]
 
 
 class Phase(StrEnum):
@@ -25,15 +25,17 @@ class Phase(StrEnum):
 class Settings(Struct, frozen=True):
     """What a policy says of a calibration. Scores may lie anywhere; a higher one is more suspicious.
 
-    ``window`` reference scores are kept (the fixed strategy keeps the first ``full``); below ``full`` of them the
-    tenant is warming, and below ``least`` cold. Until ``full``, a strategy of mean and deviation judges by
+    ``window`` reference scores are kept; below ``full`` of them the tenant is warming, and below ``least`` cold. The
+    fixed strategy goes by the first ``full`` of those it is given: of a state that keeps its own scores, or MEMSAD's
+    reference, the first that ever came; over the default detector's scores, of which the last ``window`` count, the
+    first of these, so that its line rolls. Until ``full``, a strategy of mean and deviation judges by
     ``prior_threshold``. ``alpha`` is the budget of the conformal strategy, ``gamma`` the step of its level (0: the
     level stays at alpha), ``factor`` what the level is multiplied by for the trust tier of the write, ``credit``
     whether the lowest-scored held writes count as honest (see :mod:`.conformal`), ``prior_tail`` the share of honest
     writes that score at least so much, worth ``prior_weight`` writes.
     """
 
-    name: Name
+    name: Strategy
     window: int = 200
     full: int = 50
     least: int = 1

@@ -1,6 +1,6 @@
 """Strategies of mean and deviation: a score is beyond the line above ``mu + kappa sigma``, as the paper has it.
 
-- ``fixed``: the first N reference scores, once (seed 000, Definition 6);
+- ``fixed``: the first N of the reference scores (seed 000, Definition 6; see :class:`.base.Settings`);
 - ``rolling``: the last ones;
 - ``ewma``: all in the window, the k-th last with weight (1 - lambda)^k;
 - ``m_star``: the last m* of Theorem 12, the drift a step being estimated from the window's two halves. The theorem

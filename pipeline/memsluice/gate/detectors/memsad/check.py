@@ -43,14 +43,14 @@ def check(
     """
     if not state.numbers:
         score = _score(state, policy, Judged(False, Phase.COLD, len(state.reference)), None)
-        return score, [Finding("memsad.cold", Decision.ACCEPT), *_others(state, policy, least, entry, content, False)]
+        return score, [Finding("memsad.cold", Decision.ACCEPT), *_others(state, policy, least, entry, content)]
     scores = memsad.score(entry, asked_lately(state, policy))
     judged = judge(state, scores.of(policy.mode), policy)
     score = _score(state, policy, judged, scores)
     flagged = judged.flagged if score.threshold is None else _above(score)
     alone = policy.variant != "weighted"
     found = [Finding("memsad.above_threshold", least if alone else Decision.ACCEPT, _detail(score))] if flagged else []
-    return score, [*found, *_others(state, policy, least, entry, content, flagged)]
+    return score, [*found, *_others(state, policy, least, entry, content)]
 
 
 def asked_lately(state: MemsadState, policy: MemsadPolicy) -> memsad.Floats:
@@ -178,14 +178,12 @@ def _guarantee(state: MemsadState, policy: MemsadPolicy, judged: Judged, scores:
     if not fixed or judged.sigma is None or judged.size < memsad.calibration_size_min(policy.delta):
         return Guarantee()
     bound = memsad.calibration_bound(judged.sigma, judged.size, kappa=policy.kappa, delta=policy.delta)
-    gap = scores.s_max - memsad.greatest(state.cosine_rows.window[scores.nearest])
+    gap = memsad.similarity_gap(scores.s_max, state.cosine_rows.window[scores.nearest])
     radius = memsad.certified_radius(judged.sigma, bound, kappa=policy.kappa)
     return Guarantee(bound, gap, radius, rounded(gap, SIX) > rounded(radius, SIX))
 
 
-def _others(
-    state: MemsadState, policy: MemsadPolicy, least: Decision, entry: Vector, content: str, above: bool
-) -> list[Finding]:
+def _others(state: MemsadState, policy: MemsadPolicy, least: Decision, entry: Vector, content: str) -> list[Finding]:
     """Return what the variant finds besides the score."""
     if policy.variant == "memsad":
         return []

@@ -13,11 +13,6 @@ WEIGHTS = {"watermark": 0.50, "validation": 0.20, "proactive": 0.30}
 THETA = 0.50
 
 
-def disjunction(*, watermark: bool, memsad: bool, proactive: bool) -> bool:
-    """Return pi_comp of Appendix C."""
-    return watermark or memsad or proactive
-
-
 def weighted_sum(*, watermark: bool, validation: bool, proactive: bool) -> float:
     """Return the sum of Section 5, in [0, 1]; flagged where it is above THETA."""
     flags = {"watermark": watermark, "validation": validation, "proactive": proactive}

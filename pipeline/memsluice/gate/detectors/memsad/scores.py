@@ -174,33 +174,20 @@ def calibration_size_min(delta: float) -> int:
     return math.ceil(4 * math.log(4 / delta))
 
 
-def similarity_gap(candidate: Floats, victim: Floats, reference: Floats) -> float:
-    """Return Delta_s of Lemma 8: cos(c, q*) less the largest cos(m, q*) of the reference entries of shape (n, d)."""
-    return float(candidate @ victim) - float((reference @ victim).max())
+def similarity_gap(cosine: float, references: Exact) -> float:
+    """Return Delta_s of Lemma 8: ``cosine``, cos(c, q*), less the largest cos(m, q*) of n >= 1 entries, shape (n,)."""
+    return cosine - greatest(references)
 
 
 def certified_radius(sigma: float, bound: float, *, kappa: float) -> float:
     """Return kappa sigma^ + eta: Lemma 8 certifies the detection of a gap Delta_s that exceeds it (Eq. 9, Figure 10).
 
-    Under Assumption 9 (:func:`typical`) that is said of the mean and combined scores, too. **Do not rely on it**: the
+    Under Assumption 9 that is said of the mean and combined scores, too. **Do not rely on it**: the
     proof (Appendix B.1, step 4) takes the ceiling over entries near q* for a ceiling over the whole history. A
     reference set that lies close to *other* questions has a high threshold and a wide gap to q* at once;
     tests/gate/test_memsad.py has the counter-example. It is reported, never a reason to accept or to hold.
     """
     return kappa * sigma + bound
-
-
-def typical(victim_similarity: float, similarities: Floats, *, kappa: float) -> bool:
-    """Say whether Assumption 9 holds: cos(q*, c) is at least mean - kappa deviations of c's similarities to H.
-
-    ``similarities`` has shape (m,), m >= 2. The paper leaves the deviation's divisor open; m - 1 here, as elsewhere.
-    """
-    return victim_similarity >= float(similarities.mean()) - kappa * float(similarities.std(ddof=1))
-
-
-def bayes_error(separation: float) -> float:
-    """Return B(rho) = Phi(-rho / 2) of Theorem 10: what no threshold between two equal Gaussians can avoid."""
-    return 0.5 * math.erfc(separation / (2 * math.sqrt(2)))
 
 
 def window_optimal(sigma: float, drift: float, *, constant: float = 1.0) -> float:
@@ -210,12 +197,3 @@ def window_optimal(sigma: float, drift: float, *, constant: float = 1.0) -> floa
     sigma / sqrt(m) = m Delta. Infinite without drift.
     """
     return math.inf if drift == 0 else constant * (sigma / drift) ** (2 / 3)
-
-
-def false_positive_tail(epsilon: float, *, candidates: int, reference_size: int, rate: float) -> float:
-    """Return Proposition 21's bound on P(|FPR measured - FPR*| > epsilon), which may exceed 1 (then it says nothing).
-
-    ``candidates`` is n, ``reference_size`` is N and ``rate`` is FPR*, the rate at the population's threshold.
-    """
-    empirical = 2 * math.exp(-(candidates * epsilon**2 / 2) / (rate * (1 - rate) + epsilon / 3))
-    return empirical + 2 * math.exp(-reference_size * epsilon**2 / 8)

@@ -88,7 +88,9 @@ def test_the_figure_measures_the_shipped_profile_and_the_papers_own_beside_it() 
 def test_only_what_people_and_agents_write_after_the_change_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A held page, a question and what was held before the change say nothing about honest writes after it."""
+    """A held page, a question and what was held before the change say nothing about honest writes after it. A row says
+    its κ, since the paper's calibration and the profile differ in that, too; another tells what provenance keeps of
+    attacks by itself, without MEMSAD."""
     written = (
         ("write", "user", "before", "quarantine"),
         ("write", "web", "later", "quarantine"),
@@ -99,19 +101,25 @@ def test_only_what_people_and_agents_write_after_the_change_is_counted(
     )
     lines = [
         {"seq": seq, "kind": kind, "source": source, "phase": phase, "tenant": "a", "session": "s", "agent": "b",
-         "principal": "p", "text": "t", "time": "2026-03-02T08:00:00+00:00"}
+         "label": "attack" if seq in (3, 5) else "benign", "principal": "p", "text": "t",
+         "time": "2026-03-02T08:00:00+00:00"}
         for seq, (kind, source, phase, _) in enumerate(written)
     ]  # fmt: skip
     (path,) = rolling._written({"one": lines}, tmp_path)
     assert {orjson.loads(line)["tenant"] for line in path.read_bytes().splitlines()} == {path.stem}
     told = [{"seq": seq, "decision": decision} for seq, (*_, decision) in enumerate(written) if decision]
-    used = list[str]()
+    used = list[tuple[Any, ...]]()
 
     def decide(items: Any, *, chosen: Any, **_: Any) -> list[dict[str, Any]]:
-        used.append(chosen.default.memsad.calibration.strategy)
+        memsad = chosen.default.memsad
+        used.append((memsad.enabled, memsad.calibration.strategy, memsad.kappa))
         return told
 
-    monkeypatch.setattr(rolling, "load_encoder", WordEncoder)
     monkeypatch.setattr(rolling, "decide", decide)
-    assert rolling._in_one_process([path], Setting(None, lambda line: None)) == "2 of 3, 66.67 %"
-    assert used == ["fixed"]
+    encoder: Any = WordEncoder()
+    assert rolling._held_by_fixed([path], encoder, Setting(None, lambda line: None)) == [
+        ("… by the strategy `fixed`, κ = 2, in one process", "2 of 3, 66.67 %"),
+        ("… by the strategy `fixed`, κ = 3, in one process", "2 of 3, 66.67 %"),
+    ]
+    assert rolling._kept_without([path], encoder) == "1 of 2, 50.00 %"
+    assert used == [(True, "fixed", 2.0), (True, "fixed", 3.0), (False, "m_star", 3.0)]

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
-from memsluice.encoder.base import Encoder, Precision
+from memsluice.encoder.base import Encoder, Precision, space_of_encoder
 from memsluice.encoder.weights import find_weights
-from memsluice.envelope.space import DIMENSIONS_MAX
 from memsluice.errors import ConfigError
 from memsluice.extras import needed
 
@@ -125,11 +124,10 @@ def load(setting: EncoderSetting, running: Running) -> Encoder:
         known = ", ".join(sorted(_LOADERS))
         raise ConfigError(f"{setting.named} names no encoder: there are {known} (docs/encoder.md)")
     encoder = loader(setting, running)
-    if not 2 <= encoder.dimensions <= DIMENSIONS_MAX or encoder.dimensions % 2:
-        raise ConfigError(
-            f"{setting.named} gives vectors of {encoder.dimensions} dimensions; an even number of at most "
-            f"{DIMENSIONS_MAX} is allowed"
-        )
+    try:
+        space_of_encoder(encoder)
+    except ConfigError as error:
+        raise ConfigError(f"{setting.named}: {error}") from None
     return encoder
 
 

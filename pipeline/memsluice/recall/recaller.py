@@ -15,7 +15,7 @@ from memsluice.client.session import AgentSession
 from memsluice.client.writer import RecallChannel
 from memsluice.clock import wall_ms
 from memsluice.deployment.connection import Connection
-from memsluice.encoder import Encoder, space_of_encoder
+from memsluice.encoder.base import Encoder, encode, space_of_encoder
 from memsluice.envelope.codec import Vector, vector_from_text, vector_to_text
 from memsluice.envelope.keys import Keyring
 from memsluice.errors import LimitExceeded, MalformedEvent, StoreError, StoreUnavailable
@@ -313,7 +313,7 @@ class Recaller:
             raise LimitExceeded(f"{question.k}, 1 to {RETURNED_MAX} allowed", field="k")
         draft = self._event(question, (), None)  # limits are checked before anything is encoded
         self._permits(draft)
-        vector = self._encoder.encode([question.text])[0]
+        vector = encode(self._encoder, [question.text])[0]
         if not vector.any():
             raise MalformedEvent("the encoder finds nothing in it: its vector has no length", field="question")
         vector_text = vector_to_text(vector)

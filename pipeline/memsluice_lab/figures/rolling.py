@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +24,23 @@ from memsluice_lab.table.changes import other_topic
 PROFILE = "published-rolling"
 HELD = ("quarantine", "reject")
 PEOPLE = ("user", "agent")
+PAPER_KAPPA = 2.0
 Line = dict[str, Any]
 
 
-def in_force(strategy: str = "m_star") -> Policy:
+def in_force(strategy: str = "m_star", **memsad: Any) -> Policy:
     """Return the shipped profile without daily limits, and with room for what is held: months pass within a minute.
 
-    With the strategy ``fixed`` it is the paper's own: its threshold factor 2, too.
+    With the strategy ``fixed`` it is the paper's own: its threshold factor 2, too, unless ``memsad``, which is laid
+    over MEMSAD's settings, says otherwise.
     """
     policy = policies.parse(policies.shipped(PROFILE)).default
+    paper = {"kappa": PAPER_KAPPA} if strategy == "fixed" else {}
     changes: dict[str, Any] = {
         "writes_per_day": dict.fromkeys(("user_verified", "user_observed")),
         "quarantine": {"per_principal_max": 100_000},
-        "memsad": {"calibration": {"strategy": strategy}},
+        "memsad": {"calibration": {"strategy": strategy}, **paper, **memsad},
     }
-    if strategy == "fixed":
-        changes["memsad"]["kappa"] = 2.0
     return policies.laid_over(policy, changes)
 
 
@@ -49,7 +50,8 @@ def rolling_held(setting: Setting) -> Measured:
         plain = {path.stem: [orjson.loads(line) for line in path.read_bytes().splitlines()] for path in paths}
         turned = other_topic(plain, 7)
         written = _written(turned, Path(folder))
-        fixed = _in_one_process(written, setting)
+        encoder = MemoEncoder(load_encoder())
+        fixed, alone = _held_by_fixed(written, encoder, setting), _kept_without(paths, encoder)
         with bed(setting, policy=in_force().model_dump(mode="json")) as running:
             sent = through(running, [*written, *paths])
             ledger = read(running)
@@ -75,12 +77,13 @@ def rolling_held(setting: Setting) -> Measured:
         for phase in PHASES
     ]
     rows += [
-        ("honest writes held after the change, in all", _told(*after)),
-        ("… by the strategy `fixed`, in one process", fixed),
+        (f"honest writes held after the change, in all, κ = {in_force().memsad.kappa:g}", _told(*after)),
+        *fixed,
         (
             "KEPT: attacks of the streams as they come that are kept out of guidance",
             _told(attacks[True], attacks[False]),
         ),
+        ("… by provenance alone, MEMSAD disabled, in one process", alone),
     ]
     return Measured(after[0] / sum(after), tuple(rows), (_NOTE,))
 
@@ -89,8 +92,8 @@ PHASES = ("before", "first 100 after", "later")
 AFTER = PHASES[1:]
 _NOTE = (
     "Two conversations after each other as one tenant, honest writes alone, without daily write limits; what tools and "
-    "pages write is contained, and not counted. KEPT is that of all nine streams with their attacks, by provenance and "
-    "MEMSAD together."
+    "pages write is contained, and not counted. The paper's own calibration is `fixed` with κ = 2. KEPT is that of all "
+    "nine streams with their attacks, by provenance and MEMSAD together; provenance alone, in one process, beside it."
 )
 
 
@@ -108,15 +111,36 @@ def _written(turned: Mapping[str, Sequence[Line]], folder: Path) -> list[Path]:
     return paths
 
 
-def _in_one_process(paths: Sequence[Path], setting: Setting) -> str:
-    """Return what the paper's own calibration holds after the change."""
-    encoder, counts = MemoEncoder(load_encoder()), Counter[bool]()
+def _held_by_fixed(paths: Sequence[Path], encoder: MemoEncoder, setting: Setting) -> list[tuple[str, str]]:
+    """Return what the paper's own calibration holds after the change: by its κ, and by that of the profile."""
+    rows = []
+    for policy in (in_force("fixed"), in_force("fixed", kappa=in_force().memsad.kappa)):
+        held = Counter(
+            decision in HELD
+            for line, decision in _decided(paths, policy, encoder)
+            if line["source"] in PEOPLE and line["phase"] in AFTER
+        )
+        name = f"… by the strategy `fixed`, κ = {policy.memsad.kappa:g}, in one process"
+        rows.append((name, _told(held[True], held[False])))
+        setting.say(": ".join(rows[-1]))
+    return rows
+
+
+def _kept_without(paths: Sequence[Path], encoder: MemoEncoder) -> str:
+    """Return what provenance keeps of the attacks by itself."""
+    kept = Counter(
+        decision != "accept"
+        for line, decision in _decided(paths, in_force(enabled=False), encoder)
+        if line["label"] == "attack"
+    )
+    return _told(kept[True], kept[False])
+
+
+def _decided(paths: Sequence[Path], policy: Policy, encoder: MemoEncoder) -> Iterator[tuple[Line, str]]:
+    """Yield each write of some streams and what a policy decides of it, in one process."""
     for path in paths:
-        chosen = PolicySet(in_force("fixed"), {})
-        told = decide(events_of(read_stream(path)), name=path.stem, encoder=encoder, chosen=chosen)
-        by_seq = {line["seq"]: line["decision"] in HELD for line in told}
+        told = decide(events_of(read_stream(path)), name=path.stem, encoder=encoder, chosen=PolicySet(policy, {}))
+        by_seq = {line["seq"]: line["decision"] for line in told}
         for line in map(orjson.loads, path.read_bytes().splitlines()):
-            if line["kind"] == "write" and line["source"] in PEOPLE and line["phase"] in AFTER:
-                counts[by_seq[line["seq"]]] += 1
-        setting.say(f"{path.stem}: fixed held {counts[True]} so far")
-    return _told(counts[True], counts[False])
+            if line["kind"] == "write":
+                yield line, by_seq[line["seq"]]

@@ -1,9 +1,9 @@
 """What several readers of the frozen encoder's states know of texts they never saw, if they might choose a budget best.
 
 The texts that :mod:`.unseen` leaves out are judged by heads of five kinds, with ours and its n-grams, fitted on the
-others; and each is given the answer to what a gate has to guess: the score above which it holds just the share of the
-honest texts left out that the goal allows. A head that ships takes its budget from texts that it knows, and so does
-worse than the same head here. Heads that nobody tried may do better.
+others: ours on all of them, the rest on some (:func:`_others`). Each is given the answer to what a gate has to guess:
+the score above which it holds just the share of the honest texts left out that the goal allows. A head that ships takes
+its budget from texts that it knows, and so does worse than the same head here. Heads that nobody tried may do better.
 """
 
 from collections import Counter
@@ -60,7 +60,15 @@ def unseen_ceiling(setting: Setting) -> Measured:
     rows = [(name, ", ".join(f"{kind} {share:.2f}" for kind, share in each.items())) for name, each in shares.items()]
     means = {name: float(np.mean(list(each.values()))) for name, each in shares.items()}
     told = [("mean of the kinds", ", ".join(f"{name} {mean:.3f}" for name, mean in means.items()))]
-    return Measured(max(means.values()), (*told, *rows))
+    fitted = ("texts fitted on", f"ours {len(models.known):,}, each of the four others at most {TEXTS_MAX:,} of them")
+    return Measured(max(means.values()), (*told, *rows, fitted), (_NOTE,))
+
+
+_NOTE = (
+    "No bound of what the encoder's states tell. The four other heads, each of one size, are fitted on a part of the "
+    "texts, drawn by chance, hostile ones only where they have but one unit, unit by unit and unweighted; ours on all "
+    "of them, weighted, by the worst unit of each. Heads that nobody tried, or these on more texts, may do better."
+)
 
 
 def best(scores: Numbers, labels: NDArray[np.int64], kinds: list[Kind]) -> Mapping[str, float]:
@@ -106,7 +114,7 @@ def enough(kinds: list[Kind], labels: NDArray[np.int64], label: int) -> list[Kin
 
 
 def _others(some: Corpus, known: NDArray[np.int64]) -> Mapping[str, Judge]:
-    """Fit the heads that are not ours, on units: a hostile text's only where it has but one."""
+    """Fit the heads that are not ours, on units of TEXTS_MAX texts: a hostile text's only where it has but one."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier

@@ -13,7 +13,18 @@ from memsluice.envelope.verdict import Decision, Finding
 from memsluice.events import codes
 from memsluice.events.models import Write
 from memsluice.gate.policy.model import Policy
-from memsluice.gate.sensitive import blocks, encoded, national, numbers, pairs, providers, reading, told, wallets
+from memsluice.gate.sensitive import (
+    blocks,
+    encoded,
+    national,
+    numbers,
+    pairs,
+    providers,
+    reading,
+    tables,
+    told,
+    wallets,
+)
 from memsluice.gate.sensitive.hints import LONG, Search, Searches
 from memsluice.gate.sensitive.span import Span, joined
 
@@ -74,7 +85,8 @@ def _opened(text: str, _: str) -> Iterator[Span]:
     yield from encoded.find(text, lambda inner: _found(inner, _PLAIN))
 
 
-_OF_PARTS = [one for part in (providers, told, pairs, numbers, national, wallets, blocks) for one in part.SEARCHES]
+_PARTS = (providers, told, pairs, tables, numbers, national, wallets, blocks)
+_OF_PARTS = [one for part in _PARTS for one in part.SEARCHES]
 _PLAIN = Searches(_OF_PARTS)
 """Without opening codes: what stands in an opened one is searched by these, or each level would multiply the work."""
 _SEARCHES = Searches([*_OF_PARTS, Search((), _opened, LONG)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from memsluice.gate.sensitive.hints import Search
 from memsluice.gate.sensitive.span import Span
 
-_EDGE = re.compile(r"----[ -](BEGIN|END) ([A-Z0-9 ]{0,40})(?:-----| ----)")
+_EDGE = re.compile(r"----[ -]((?i:BEGIN|END)) ([A-Za-z0-9 ]{0,40})(?:-----| ----)")
 _PRIVATE = ("PRIVATE KEY", "PRIVATE KEY BLOCK")
 _REST = re.compile(
     r"(?:\s|\\{1,4}[nrt]|[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]{0,15}[0-9+/=][A-Za-z0-9+/=]{0,15}|[A-Za-z]{0,15}[a-z][A-Z][A-Za-z]{0,15}"
@@ -22,10 +22,10 @@ def _find(text: str, _: str) -> Iterator[Span]:
     """Yield the blocks, edges included."""
     edges = list(_EDGE.finditer(text))
     for number, edge in enumerate(edges):
-        if edge[1] != "BEGIN" or not edge[2].endswith(_PRIVATE):
+        if edge[1].upper() != "BEGIN" or not edge[2].upper().endswith(_PRIVATE):
             continue
         following = edges[number + 1] if number + 1 < len(edges) else None
-        if following is not None and following[1] == "END":
+        if following is not None and following[1].upper() == "END":
             yield Span("private_key", edge.start(), following.end())
             continue
         rest = _REST.match(text, edge.end(), len(text) if following is None else following.start())

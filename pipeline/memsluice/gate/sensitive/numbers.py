@@ -32,6 +32,10 @@ _ISSUERS = (
 )  # fmt: skip
 _CARD_WORD = re.compile(r"card|visa|amex|mastercard|pan\b|karte|carte|tarjeta|cart[aã]|карт|卡|カード", re.IGNORECASE)
 _NEAR = 40
+_SIGNED = re.compile(
+    r"(?<![0-9A-Za-z.,/·-])[0-9]{4}(?P<sep>[/,]|[ ]?[·•][ ]?)[0-9]{4}(?:(?P=sep)[0-9]{4}){2}"
+    r"(?![0-9A-Za-z]|[.,/·-][0-9])"
+)
 _EXPIRY = re.compile(r"exp\w{0,8}[ .:]{0,3}[01]?[0-9][/-]", re.IGNORECASE)
 """What may follow a card's digits without a blank."""
 
@@ -41,9 +45,9 @@ _CODE = re.compile(
     r"(?:(?:cv[vc]2?|code|and)[ :]*){0,2}([0-9]{3,4})(?![0-9/.-])",
     re.IGNORECASE,
 )
-_IBAN = re.compile(r"[0-9](?<=[A-Za-z]{2}[0-9])(?<![0-9A-Za-z][A-Za-z]{2}[0-9])[0-9][ -]?[0-9A-Za-z]{4}")
-_IBAN_APART = re.compile(r"(?<![0-9A-Za-z])[A-Z]{2}[ -][0-9]{2}[ -]?[0-9A-Z]{4}")
-_IBAN_REST = re.compile(r"(?:[ -]?[0-9A-Za-z]){0,32}")
+_IBAN = re.compile(r"[0-9](?<=[A-Za-z]{2}[0-9])(?<![0-9A-Za-z][A-Za-z]{2}[0-9])[0-9](?:[ .-]?[0-9A-Za-z]{2}){2}")
+_IBAN_APART = re.compile(r"(?<![0-9A-Za-z])[A-Z]{2}[ .-][0-9]{2}(?:[ .-]?[0-9A-Z]{2}){2}")
+_IBAN_REST = re.compile(r"(?:[ .-]?[0-9A-Za-z]){0,32}")
 _LENGTHS = {
     "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29,
     "BY": 28, "CH": 21, "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29,
@@ -59,6 +63,12 @@ _SSN_RULES = r"(?!000|666|9)[0-9]{3}{gap}(?!00)[0-9]{2}{gap}(?!0000)[0-9]{4}(?![
 _SSN = re.compile(r"[0-9](?<![0-9A-Za-z-][0-9])(?<=[0-8])[0-9]{2}-[0-9]{2}-[0-9]{4}(?![0-9A-Za-z-])")
 _SSN_NUMBER = re.compile(_SSN_RULES.replace("{gap}", "-"))
 _SSN_LOOSE = re.compile(_SSN_RULES.replace("{gap}", "[ .-]?"))
+_OF_A_THING = re.compile(
+    r"(?<![a-z])(?:part|item|article|catalog(?:ue)?|model|serial|sku|product|batch|lot|stock|order|invoice|artikel|teile?)"
+    r"(?:[ -]?(?:no\.?|nr\.?|number|nummer|num\.?|id|code|#))?[ :=#]{0,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands right before a number that has an SSN's form by chance."""
 _SSN_BEFORE = re.compile(
     r"(?<![0-9A-Za-z-])([0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4})(?:,? (?:is|=)? ?(?:my|his|her|the|their)?"
     r"|[ ]?\() ?(?:\S{1,15} )?\Z"
@@ -100,6 +110,14 @@ def _cards_of(text: str, start: int, end: int) -> Iterator[Span]:
         if taken:
             yield Span("card", groups[at][0], groups[at + taken - 1][1])
         at += taken or 1
+
+
+def _apart(text: str, _: str) -> Iterator[Span]:
+    """Yield cards in four groups of four with signs between them that also divide the items of a list."""
+    for match in _SIGNED.finditer(text):
+        said = match["sep"] != "," or _CARD_WORD.search(text, max(0, match.start() - _NEAR), match.start())
+        if said and _is_card(re.sub(r"\D", "", match[0])):
+            yield Span("card", *match.span())
 
 
 def _spaced(text: str, groups: list[tuple[int, int]], sizes: tuple[int, ...]) -> bool:
@@ -178,7 +196,8 @@ def _mod_97(iban: str) -> int:
 
 def _formed(text: str, _: str) -> Iterator[Span]:
     for match in _SSN.finditer(text):
-        if _SSN_NUMBER.match(text, match.start()):
+        of_a_thing = _OF_A_THING.search(text, max(0, match.start() - _NEAR), match.start())
+        if _SSN_NUMBER.match(text, match.start()) and of_a_thing is None:
             yield Span("ssn", match.start(), match.end())
 
 
@@ -196,6 +215,8 @@ def _social(text: str, lower: str) -> Iterator[Span]:
 
 SEARCHES = (
     Search((), _cards, DIGITS),
+    Search((), _apart, DIGITS),
+    Search(("·", "•"), _apart),
     Search((), _ibans, DIGITS),
     Search((), _formed, DIGITS),
     Search(("ssn", "social"), _social, DIGITS),

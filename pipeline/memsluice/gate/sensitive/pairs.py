@@ -60,6 +60,8 @@ _ORACLE = re.compile(
     re.IGNORECASE,
 )
 _ORACLE_HINTS = ("jdbc:oracle", "sqlplus", "sqlldr", "expdp", "impdp")
+_PGPASS = re.compile(r":5432:[\w*-]{1,64}:[\w.*@-]{1,64}:([^\s:]{4,256})")
+"""A line of PostgreSQL's password file."""
 _WIFI = re.compile(r"WIFI:(?:[A-OQ-Z]:(?:[^;\\\n]|\\.){0,200};){0,6}P:((?:[^;\\\n]|\\.){4,200})", re.IGNORECASE)
 """What the codes hold by which phones join a network."""
 _COOKIE = re.compile(r"(?:^|[\s\"'-])(?:set-)?cookie[\"']?[ \t]?[:=][ \t]?[\"']?([^\n\"']{8,4096})", re.IGNORECASE)
@@ -146,6 +148,13 @@ def _calls(text: str, lower: str) -> Iterator[Span]:
             yield Span("password", *match.span(1))
 
 
+def _pgpass(text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_PGPASS, text, lower, (":5432:",)):
+        value = match[1].rstrip(".,;)\"'")
+        if plausible.password(value, alone=True, quoted=False, assigned=False):
+            yield Span("password", match.start(1), match.start(1) + len(value))
+
+
 def _written(pattern: re.Pattern[str], hints: tuple[str, ...], text: str, lower: str) -> Iterator[Span]:
     """Yield the passwords of a form that nothing else has."""
     for match in matches(pattern, text, lower, hints):
@@ -182,6 +191,7 @@ SEARCHES = (
     *(Search((hint,), partial(_both, hint)) for hint in _USER_HINTS),
     Search(_CALL_HINTS, _calls),
     Search(_ORACLE_HINTS, partial(_written, _ORACLE, _ORACLE_HINTS)),
+    Search((":5432:",), _pgpass),
     Search(("wifi:",), partial(_written, _WIFI, ("wifi:",))),
     Search(("value",), _records),
     Search(("cookie",), _cookies),

@@ -21,6 +21,13 @@ _MEMBER = re.compile(r"[A-Za-z_$][A-Za-z_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$]+)+")
 _PATH = re.compile(
     r"(?:~|\.{1,2})?/(?:[a-z._-]+/)*[a-z0-9._-]+|[A-Za-z]:\\.*|[a-z][a-z0-9+.-]*://.*|sha(?:1|256|512)[:-].*"
 )
+_PLACE = re.compile(
+    r"[^\s@]+@[\w-]+(?:\.[\w-]+)+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}(?:[:/].*)?"
+    r"|(?:[\w.~-]*/)*(?:\.[a-z][a-z.-]*|[\w.~-]*\.(?:xlsx?|docx?|pdf|txt|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|conf|env"
+    r"|properties|xml|html?|md|py|[jt]s|sh|sql|kdbx?|zip|gz|tar|[jp]ks|p12|pem|key|log|png|jpe?g))",
+    re.ASCII,
+)
+"""An e-mail address, the name of a host, with what of an address follows it, or a file by its ending."""
 _NAMING = re.compile(
     r"pass|pwd|secret|token|key|credential|contrase|senha|wachtwoord|kennwort|clave|парол|auth|user|email|field|param",
     re.IGNORECASE,
@@ -136,7 +143,8 @@ _SAYING = frozenset(
         "um uma os as "
         "errata sbagliata corretta scaduta sicura debole lunga corta troppo molto sempre mai una uno il gli "
         "verkeerd onjuist verlopen veilig onveilig zwak sterk te niet hetzelfde een het de altijd nooit nieuw oud "
-        "fel felaktigt rätt svagt starkt samma inte forkert rigtig ikke det den samme gammel svag stærk feil riktig",
+        "fel felaktigt rätt svagt starkt samma inte forkert rigtig ikke det den samme gammel svag stærk feil riktig "
+        "udløbet utløpt utgånget ændret endret ändrat nulstillet påkrævet påkrevd krävs",
     )
 )
 """Words that are said of a password, behind a verb, in the languages whose names of it allow a plain word there."""
@@ -176,6 +184,11 @@ def code(value: str) -> bool:
     """Whether it is code or a path where the value comes from: ``get_token()``, ``os.environ["PW"]``, ``a.b``."""
     found = _CODE.fullmatch(value) or _MEMBER.fullmatch(value) or _PATH.fullmatch(value)
     return found is not None
+
+
+def place(value: str) -> bool:
+    """Whether it is where a password goes, or lies, and not the password: an address, a host, a file."""
+    return _PLACE.fullmatch(value) is not None or code(value)
 
 
 def _of_letters(value: str) -> bool:

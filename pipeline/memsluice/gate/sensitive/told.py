@@ -18,7 +18,8 @@ _LOOKED_AT = 256
 
 
 _ASIAN_VALUE = re.compile(
-    r"[ \u3000]?(?:是|为|為|は|が|는|은|가|이|:|：|=|＝|→)[ \u3000]?[:：]?[ \u3000]?[「『“\"']?([!-~]{4,})"
+    r"(?:[ ](?=[!-~]{4,}+[ ]?है)|"
+    r"[ \u3000]?(?:是|为|為|は|が|는|은|가|이|:|：|=|＝|→)[ \u3000]?[:：]?[ \u3000]?[「『“\"']?)([!-~]{4,})"
 )
 _OTP_SAID = r"[ -]?(?:[Cc]ode|\d{6,8}(?!\d)|[Nn]um)|[^\n.0-9]{0,60}?(?: (?:is|was|ist|lautet|est|es|é|è|är|er) |[:=])"
 """What stands between "OTP" and its digits: a bare number behind it is that of a release of Erlang, as "OTP 26001"."""
@@ -30,7 +31,9 @@ _PIN = re.compile(
     r"(?:[ -]?(?:[Cc]ode|[Nn]umber|[Nn]ummer|[Nn]umm?er))?"
     r"(?: (?:for|to|of|on|für|pour|para|per|zum|vom|de|del) [^\n.:=0-9]{1,40}?)?"
     r"(?: (?:is|was|ist|lautet|est|es|é|è|är|er|to|(?:was |is )?(?:set"
-    rf"|changed) to))?(?: now)?(?:[ \t]?[:=]?[ \t]{{0,2}}|{_QUOTED})([0-9]{{4,8}})(?![\w-])|"
+    rf"|changed) to))?(?: now)?(?:[ \t]?[:=]?[ \t]{{0,2}}|{_QUOTED})([0-9]{{4,8}})(?![\w-]|"
+    r" (?:of|on) (?:the|a|an|this|that|each|your|its) (?:[\w-]{1,16} ){0,2}"
+    r"(?:connector|plug|socket|chip|board|header|arduino|controller|cable|module|sensor|ic)\b)|"
     rf"(?<![A-Za-z])(?:CVV2?|CVC2?|cvv2?|cvc2?){_QUOTED}([0-9]{{3,4}})(?![\w-])|"
     r"(?<![A-Za-z])(?:CVV2?|CVC2?|CID|cvv2?|cvc2?|csc|CSC|cid)(?: (?:is|code|number"
     r"|ist))?(?: is)?[ \t]?[:=]?[ \t]?([0-9]{3,4})(?![\w-])"
@@ -53,24 +56,37 @@ _BEFORE_CODE, _BEHIND_CODE = 18, 100
 
 _QUOTES = "\"'`"
 _CLOSERS = "[\"'\\\\`\\])*_”’]{0,4}"
-_OF = "for|to|of|on|at|in|für|fürs|zum|zur|vom|von|du|de|del|della|di|da|do|para|pour|voor|van|k|ke|od|от|для"
-_AFTER = re.compile(
-    r"[0-9]{0,3}" + _CLOSERS + r"(?:[ \t]{0,4}\([^()\n]{1,40}\))?(?:"
-    r"(?:\s(?:" + _OF + r")\s(?:[^\n.:=;!?\"']|\.(?=\w)){1,50}?)?[ \t]{0,4}(?P<sep>:=|=>|===?|=|->|→|：|＝|:(?!//)|\|"
-    r"|(?<=[\"'`]),(?=[ ]?[\"'`]))"
-    r"[*_]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?[*_]{0,3}"
-    r"|(?P<prose>(?:\s(?:"
-    + _OF
-    + r")\s(?:[^\n.:=;!?\"']|\.(?=\w)){1,50}?|,\s(?:which|that)\s[^\n.:=;!?\"']{1,50}?,)?(?:\s{1,3}|(?=['’]s))"
-    r"(?:will\sbe|should\sbe|has\sbeen|is|['’]s|was|are|remains|ist|war|lautet|est|était|es|era|será|está"
-    r"|é|è|luidt|это|jest|är|er|on|je|este|to(?:[ ]jest)?|là|adalah|ialah|olan|είναι|है|هي|היא|คือ|yra"
-    r"|e)(?:\s(?:now|still|just|simply|also|(?:re)?set\s(?:to|as)|(?:chang|updat)ed\sto|called|jetzt|nun|maintenant"
-    r"|ahora|agora|nu|теперь)){0,2}(?P<colon>\s?:)?\s{1,3})"
-    r"|(?P<dash>\s[-–—]\s)"
-    r"|(?P<xml>>))",
+_OF = "for|to|of|on|at|in|für|fürs|zum|zur|vom|von|du|de|del|della|di|da|do|para|pour|voor|van|till?|k|ke|od|от|для"
+_SOME = r"\s(?:" + _OF + r")\s(?:[^\n.:=;!?\"']|\.(?=\w)|'(?=s\s)){1,50}?"
+"""What it is the password of."""
+
+
+def _after(verbs: str) -> re.Pattern[str]:
+    """Return what stands between a name and its value, where also these ``verbs`` say that a value follows."""
+    return re.compile(
+        r"[0-9]{0,3}" + _CLOSERS + r"(?:[ \t]{0,4}\([^()\n]{1,40}\))?(?:"
+        rf"(?:{_SOME}(?!-(?!>)))?[ \t]{{0,4}}"
+        r"(?P<sep>:=|=>|===?|=|->|-|→|：|＝|:(?!//)|\||(?<=[\"'`]),(?=[ ]?[\"'`]))"
+        r"[*_]{0,3}[ \t]{0,8}(?:\r?\n[ \t]{0,8})?[*_]{0,3}"
+        r"|(?P<prose>(?:(?:" + _SOME + r"|,\s(?:which|that)\s[^\n.:=;!?\"']{1,50}?,)?\s{1,3}(?:"
+        r"will\sbe|should\sbe|has\sbeen|is|was|are|remains|ist|war|lautet|est|était|es|era|será|está|é|è|luidt|это"
+        r"|jest|är|là|adalah|ialah|olan|είναι|है|هي|היא|คือ|yra" + (f"|{verbs}" if verbs else "") + r")|['’]s)"
+        r"(?:\s(?:now|still|just|simply|also|(?:re)?set\s(?:to|as)|(?:chang|updat)ed\sto|called|jetzt|nun|maintenant"
+        r"|ahora|agora|nu|теперь)){0,2}(?P<colon>\s?:)?\s{1,3})"
+        r"|(?P<dash>\s[-–—]\s)"
+        r"|(?P<xml>>))",
+        re.IGNORECASE,
+    )
+
+
+_AFTER = {verbs: _after(verbs) for verbs in {name.verbs for name in NAMES}}
+_TO = re.compile(
+    r"(?:\s(?:" + _OF + r")(?:\s(?!(?:and|then|access|login|entry|according|due|prior|next|connections?)\b)"
+    r"[^\s,;:!?]{1,30}){1,4}?)?\sto\s{1,3}(?!(?:expire|comply|match|meet|satisfy|avoid|prevent|allow|include|contain|ensure)\s)",
     re.IGNORECASE,
 )
-_TO = re.compile(r"\sto\s{1,3}")
+"""What stands between a name and the value that it was changed to. "Access to", "and sent to", "to comply with" lead
+to no value."""
 _TICKET = re.compile(
     r"[A-Za-z]{2,}-[0-9]+|[0-9]+[A-Za-z]{2,12}[.,;:!?)]?(?:\Z|\s)|[a-z]+(?:[0-9]|\(|=|\.)(?![\w!@#$%])|.*[(=\[{<]"
 )
@@ -82,7 +98,7 @@ _SPARE = re.compile(
     r"((?:(?=[A-Za-z-]{0,8}[0-9])[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,6}){0,4}(?:[,;]?\s{1,3}|,|(?![\w-]))){1,20})",
     re.IGNORECASE,
 )
-_CHANGED = re.compile(r"(?:chang|set|reset|updat|switch)\w{0,4}\s(?:\S{1,20}\s){0,3}\Z", re.IGNORECASE)
+_CHANGED = re.compile(r"(?:chang|set|reset|updat|switch|rotat|renew)\w{0,4}\s(?:\S{1,20}\s){0,3}\Z", re.IGNORECASE)
 _BEFORE = re.compile(
     r"(?:^|[\s(])[\"'`“]?([^\s\"'`“”(]{6,64})[\"'`”]?\s(?:is|was|as|ist|als|est|comme|es|como|é|è|come)\s"
     r"(?:the|my|our|your|his|her|their|das|mein|unser|le|mon|notre|la|mi|a|minha|il)\s(?:\w{1,15}[\s-]){0,2}\Z",
@@ -117,28 +133,7 @@ _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}[ ]?[+/|,
 """An address that something else stands behind, which is the password then."""
 _BEHIND_ADDRESS = 4
 _SENTENCE_END = re.compile(r"[.,;!?]?(?:[ \t]*(?:\r?\n|\Z)|[.;!?](?:\s|\Z))")
-_PRESENT = frozenset(
-    [
-        "is",
-        "now",
-        "still",
-        "ist",
-        "est",
-        "es",
-        "é",
-        "è",
-        "lautet",
-        "luidt",
-        "är",
-        "er",
-        "jest",
-        "jetzt",
-        "ahora",
-        "agora",
-        "nu",
-        "to",
-    ]
-)
+_PRESENT = frozenset(re.findall(r"\S+", "is now still ist est es é è lautet luidt är er jest jetzt ahora agora nu to"))
 """Verbs, and what follows them, behind which a word can be the value itself."""
 _FIRST_PART = re.compile(r"[^\W\d_]{5,}(?=,? (?:and|but|for|if|in case|please|und|aber|et|y|e) |,|[ ]\()")
 """One word that its sentence goes on behind."""
@@ -220,7 +215,7 @@ def _value(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
     """Return where the value of a name stands that begins at ``at``; None where there is none, or it is no secret."""
     if name.kind == "token" and _PAGING.search(text, max(0, at - 16), at):
         return None
-    after = _AFTER.match(text, end)
+    after = _AFTER[name.verbs].match(text, end)
     if after is None:
         return _unsaid(text, at, end, name)
     if after["xml"] is not None and "<" not in text[max(0, at - 40) : at]:
@@ -275,7 +270,7 @@ def _unsaid(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
         return _bare(text, end + 1, name, sure=True, assigned=True)
     if name.password and name.word and text[end : end + 1] == " ":
         value = _SOLID.match(text, end + 1, end + 1 + _LOOKED_AT)
-        if value is not None and plausible.mixed(value[0].rstrip(".,;:!?)")) and not _TICKET.match(value[0]):
+        if value is not None and _alone(value[0]):
             return _bare(text, end + 1, name, sure=False, assigned=False)
     if not name.password and text[end : end + 1] == " ":
         value = _SOLID.match(text, end + 1, end + 1 + _LOOKED_AT)
@@ -283,11 +278,26 @@ def _unsaid(text: str, at: int, end: int, name: Name) -> tuple[int, int] | None:
             return _bare(text, end + 1, name, sure=False, assigned=False)
     to = _TO.match(text, end)
     if to is not None and name.password and _CHANGED.search(text, max(0, at - 90), at):
-        opener = _OPENER.match(text, to.end())
-        if opener is not None:
-            return _quoted(text, opener, name, assigned=False)
-        return _bare(text, to.end(), name, sure=False, assigned=False)
+        return _changed(text, to, name, several=text[end - 1] in "sS")
     return None
+
+
+def _alone(value: str) -> bool:
+    """Whether what stands behind a blank alone is neither a word nor the place where a password is kept or goes."""
+    bare = value.rstrip(".,;:!?)")
+    return plausible.mixed(bare) and not _TICKET.match(value) and not plausible.place(bare)
+
+
+def _changed(text: str, to: re.Match[str], name: Name, *, several: bool) -> tuple[int, int] | None:
+    """Return what a password was changed to: of ``several`` passwords no plain words, which are where they went."""
+    opener = _OPENER.match(text, to.end())
+    if opener is not None:
+        return _quoted(text, opener, name, assigned=False)
+    solid = _SOLID.match(text, to.end(), to.end() + _LOOKED_AT)
+    if solid is None or plausible.place(solid[0].rstrip(".,;:!?)")):
+        return None
+    words = None if several else _words(text, to.end(), name, colon=False, present=True)
+    return words or _bare(text, to.end(), name, sure=False, assigned=False)
 
 
 def _configured(text: str, at: int, end: int) -> bool:
@@ -351,12 +361,15 @@ def _bare_end(text: str, start: int, limit: int, *, assigned: bool) -> int:
 
 
 def _words(text: str, start: int, name: Name, *, colon: bool, present: bool) -> tuple[int, int] | None:
-    """Return a password of plain words, to the end of its sentence: many, or a few that say nothing of a password."""
+    """Return a password of plain words, to the end of its sentence: many, or a few that say nothing of a password.
+
+    Many behind a verb are a sentence mostly: in the languages where those are told apart they may be a password.
+    """
     line = _REST_OF_LINE.match(text, start)
     if line is not None and _INSIDE_VALUE.match(text, line.end()):
         return None
     value = "" if line is None else line[0].rstrip(" ,")
-    several = value.count(" ") >= (1 if colon else 3)
+    several = value.count(" ") >= (1 if colon else 3) and (colon or name.word)
     told = several and plausible.phrase(value, least=2) and (colon or not plausible.sentence(value))
     told = told or (name.word and present and plausible.told(value))
     if not told and name.word and present and line is not None:

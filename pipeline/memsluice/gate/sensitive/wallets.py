@@ -13,6 +13,10 @@ _ANNOUNCED = re.compile(
     r"[^\n:=.]{0,40}?(?:[:=]|[ ](?:is|are|was|ist|lautet|reads))[\s\"'`\[(-]{0,6}",
     re.IGNORECASE,
 )
+_OF_A_GAME = re.compile(
+    r"words?\b[^\n]{0,20}\bfor\b[^\n]{0,24}\b(?:workshop|game|class|lesson|exercise|quiz|puzzle|brainstorming|training)\b",
+    re.IGNORECASE,
+)
 _HINTS = ("seed", "recovery", "mnemonic", "backup", "wallet", "secret")
 _WORDS = re.compile(r"(?:(?:[0-9]{1,2}[.):]?[ ]?)?[\"']?[A-Za-z]{3,8}[\"']?(?:[ ,\t\n-]{1,3}|(?=[^A-Za-z]|\Z))){12,24}")
 _WORD = re.compile(r"[a-z]+")
@@ -52,7 +56,7 @@ _CHECKSUM_BYTES = 4
 def _phrases(text: str, lower: str) -> Iterator[Span]:
     for announced in matches(_ANNOUNCED, text, lower, _HINTS):
         some = _WORDS.match(text, announced.end())
-        if some is None:
+        if some is None or _OF_A_GAME.search(announced[0]):
             continue
         words = list(_WORD.finditer(lower, some.start(), some.end()))
         count = next((one for one in _LENGTHS if one <= len(words)), 0)

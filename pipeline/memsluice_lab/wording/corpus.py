@@ -17,7 +17,7 @@ import yaml
 
 from memsluice_lab.wording import records
 from memsluice_lab.wording.composites import DATA, FRAMES, SAID, Frame, composed
-from memsluice_lab.wording.grammar import LATER, LATEST, Template, templates
+from memsluice_lab.wording.grammar import LAST, LATER, LATEST, Template, templates
 from memsluice_lab.wording.renaming import renamed
 
 CHARACTERS_MAX = 4_000
@@ -34,6 +34,7 @@ SHARED_EACH = 40
 PEOPLE_EACH = 25
 LATER_EACH, LATER_OTHERS_EACH, LATER_COMPOSED = 40, 10, 2_500
 LATEST_EACH, LATEST_WEIGHT, LATEST_COMPOSED = 8, 2.5, 4_000
+LAST_EACH = 20
 BESIDE, BESIDE_MAX = 9_000, 5
 """Short texts in which a line stands beside others, half of them with a hostile one; and how many others at most."""
 AMONG, AMONG_LINES = 4_000, (4, 45)
@@ -87,6 +88,7 @@ def examples(data: Path, seed: int = 1) -> list[Example]:
         lines = [one for one in some if not one.of]
         some += _composed(lines, random.Random(seed), OF_DATA, DATA)  # noqa: S311
         some += _composed(lines, random.Random(seed + 1), OF_SPEECH, SAID)  # noqa: S311
+        some += _last(random.Random(seed))  # noqa: S311
     return some
 
 
@@ -161,6 +163,13 @@ def _latest(some: list[Example], rng: random.Random) -> Iterator[Example]:
                 lines.append(replace(text, text=other))
     yield from lines
     yield from _composed([*(one for one in some if not one.label), *lines], rng, LATEST_COMPOSED)
+
+
+def _last(rng: random.Random) -> Iterator[Example]:
+    """Files that came after all the others: the texts before stay what they were."""
+    for one in templates(LAST):
+        for given in _given(one, LAST_EACH, rng):
+            yield replace(given, weight=LATEST_WEIGHT)
 
 
 def _plain(rng: random.Random) -> Iterator[Example]:

@@ -16,7 +16,7 @@ import yaml
 
 _SLOT = re.compile(r"\{(\w+)\}")
 DEPTH_MAX = 6
-FIRST, LATER, LATEST = range(1, 3), range(3, 4), range(4, 100)
+FIRST, LATER, LATEST, LAST = range(1, 3), range(3, 4), range(4, 14), range(14, 100)
 """Numbers of files by when they were written; from the fourth on most lines are whole texts, with few slots or none."""
 
 

@@ -49,7 +49,7 @@ class WordingPolicy(Part):
     action: Literal["hold", "report"] = Field(
         default="hold", description="What happens to a write that says more to do than its budget allows."
     )
-    own: float = Field(default=0.025, ge=0, lt=1, description="Budget of what reaches its writer alone.")
+    own: float = Field(default=0.02, ge=0, lt=1, description="Budget of what reaches its writer alone.")
     relied: float = Field(default=0.035, ge=0, lt=1, description="Budget of what an agent writes.")
     shared: float = Field(default=0.08, ge=0, lt=1, description="Budget of what is shared, or asks to be.")
     with_pattern: float = Field(

@@ -253,7 +253,12 @@ def test_a_text_full_of_short_values_stays_within_its_limit() -> None:
 
 ADVERSARIAL = ["a", "-", "1", "1 ", "4111 ", "eyJ", "eyJa.", "token:", 'token="', "password is ", "://a:", "AKIA",
                "-----BEGIN PRIVATE " + "KEY-----", 'password:\\"', "DE89 ", "\u200b",
-               "password for ", "sk-", 'name="a" value="', "name: 'pin' value: "]  # fmt: skip
+               "password for ", "sk-", 'name="a" value="', "name: 'pin' value: ",
+               "a,password\n", "user,password\nbob,Tulip77\n", "password|\n|---|\n", "|---\npassword|", '"pw,', "pw\n",
+               "password,a;b\tc|\n", "pw,pw,pw,pw\n", "changed the password for a to ",
+               "changed the password of a b c d e ",
+               "hasło to ", ":5432:a:b:", "4111/", "4111 · ", "पासवर्ड a", "pin 4711 of the a a ", "DE 89 37 ", "DE.89.",
+               "part no. 536-22-1234 ", "seed words for ", "password for Bob's "]  # fmt: skip
 
 
 @pytest.mark.parametrize("part", ADVERSARIAL)

@@ -120,7 +120,7 @@ def test_what_the_gate_finds_of_two_reaches_is_told_first() -> None:
     found = told(own, shared)
     assert [what for what, _, _ in found if what != "found"] == ["wording"], "and no number that decided nothing"
     assert found[0][0] == "wording"
-    assert "held from 2.50% down for what reaches its writer alone" in found[0][1]
+    assert "held from 2.00% down for what reaches its writer alone" in found[0][1]
     assert "held from 8.00% down for what everybody of the tenant is given" in found[0][2]
 
 

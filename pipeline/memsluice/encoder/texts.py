@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from memsluice.errors import ConfigError
-from memsluice.events.codes import Reading, unescaped
+from memsluice.events.codes import Reading, in_place, unescaped
 from memsluice.events.letters import undressed
 
 CHARACTERS_MAX = 1 << 20  # of one text; the product's own limit is 32 KiB
@@ -29,4 +29,4 @@ def legible(text: str) -> Reading | None:
     letters = undressed(text if found is None else found.text)
     if found is not None:
         return found._replace(text=letters)
-    return None if letters == text else Reading(letters, range(len(text)), range(1, len(text) + 1))
+    return None if letters == text else in_place(letters)

@@ -76,6 +76,11 @@ class Reading(NamedTuple):
         return Reading(self.text, [outer.starts[at] for at in self.starts], [outer.ends[at - 1] for at in self.ends])
 
 
+def in_place(letters: str) -> Reading:
+    """Return the reading of a text of the same length: each character stands where it is read."""
+    return Reading(letters, range(len(letters)), range(1, len(letters) + 1))
+
+
 def opened(text: str) -> str:
     """Return the text of :func:`unescaped`, or the text itself."""
     read = unescaped(text)
@@ -89,7 +94,7 @@ def unescaped(text: str, *, whole: bool = False) -> Reading | None:
     ``whole``: keys and digests stand in it as they are, not as OPAQUE.
     """
     plain = blanked(text)
-    found = None if plain == text else Reading(plain, range(len(text)), range(1, len(text) + 1))
+    found = None if plain == text else in_place(plain)
     for _ in range(DEPTH_MAX):
         inner = _once(text if found is None else found.text, whole=whole)
         if inner is None:

@@ -137,6 +137,21 @@ def test_what_shows_next_to_nothing_at_once_is_not_read_again(
     assert alone[0] == shown[100.0][0]
 
 
+def test_what_is_sure_at_once_is_not_read_again(encoder: MiniLMEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of which a unit shows SURE shows just this, whatever else in it is doubted; below it, short windows count."""
+    ((_, states, units),) = encoder.states([LONG])
+    (fitted,) = encoder._judge(iter([(0, states)]), {0: units}).values()
+    (one,) = encoder._tokens([LONG])
+    (at_once,) = encoder._judge(encoder._forward({0: one.pieces(loop.VECTOR_TOKENS_MAX)}), {0: units}).values()
+    monkeypatch.setattr(loop, "DOUBT", -100.0)
+    for sure, expected in ((float(at_once.max()), at_once), (float(at_once.max()) + 0.1, fitted)):
+        monkeypatch.setattr(loop, "SURE", sure)
+        shown = encoder.read([LONG])[1][0]
+        assert shown is not None
+        assert shown.logit == pytest.approx(expected.max(), abs=2e-3)
+    assert abs(at_once.max() - fitted.max()) > 0.01
+
+
 RUN_ON = "the kettle is blue and " * 24
 DOUBTED = {
     "short units": LONG[:900],
@@ -162,14 +177,13 @@ def test_a_unit_read_again_shows_what_training_saw_of_it(
     whole = encoder.read([text])[1][0]
     assert whole is not None
     assert whole.logit == pytest.approx(fitted.max(), abs=2e-3)
-    monkeypatch.setattr(loop, "DOUBT", 100.0)
     for at in {
         int(at_once.argmax()),
         int(at_once.argmin()),
         max(range(len(units)), key=lambda n: len(units[n].tokens)),
     }:
         alone = np.full(len(units), -200.0, np.float32)
-        alone[at] = 200.0
+        alone[at] = 0.0
         doubted = one.doubted(alone)
         assert doubted is not None
         assert doubted.chosen == [at]

@@ -16,7 +16,7 @@ from memsluice.encoder.minilm import MiniLM
 from memsluice.encoder.reading import TOKENS_MAX, WINDOW, Unit, Window, begins_of, units_of, windows
 from memsluice.encoder.texts import encodable, legible
 from memsluice.encoder.weights import DIMENSIONS, MODEL_ID, REVISION, TOKENIZER_FILE, WEIGHTS_FILE
-from memsluice.encoder.wording import DOUBT, WHOLE_TOKENS_MAX, Head, shipped
+from memsluice.encoder.wording import DOUBT, SURE, WHOLE_TOKENS_MAX, Head, shipped
 from memsluice.envelope.seals import Wording
 from memsluice.errors import ConfigError
 from memsluice.events.codes import Reading
@@ -48,10 +48,13 @@ class Tokens(NamedTuple):
         return [(one, [self.ids[0], *self.ids[1 + one.first : 1 + one.end], self.ids[-1]]) for one in some]
 
     def doubted(self, logits: Logits) -> "Doubted | None":
-        """Return what is read again where units showed more than DOUBT; None where a short window shows no other."""
-        chosen = [] if len(self.ids) - 2 <= WINDOW else np.flatnonzero(logits > DOUBT).tolist()
-        if not chosen:
+        """Return what is read again: units that showed more than DOUBT, and none as much as SURE.
+
+        None where there is no such unit, or where a short window shows no other.
+        """
+        if len(self.ids) - 2 <= WINDOW or not DOUBT < logits.max() < SURE:
             return None
+        chosen = np.flatnonzero(logits > DOUBT).tolist()
         units = [self.units[at] for at in chosen]
         spans = [(unit.tokens[0], unit.tokens[-1]) for unit in units]
         pieces = [one for one in self.pieces() if any(one[0].own <= z and a < one[0].until for a, z in spans)]
@@ -114,7 +117,8 @@ class MiniLMEncoder:
 
         Wording is read to a text's end, or to its 4,096th token, as a reader sees it (:func:`.texts.legible`); a vector
         is of the text as it stands. A text is read in windows as long as a vector's first; units that show more than
-        DOUBT there are read again in short ones, and count as these show them. Without a token a text shows None.
+        DOUBT there are read again in short ones, and count as these show them, unless one shows SURE. Without a token
+        a text shows None.
         """
         wanted, places = distinct(texts)
         found, shown = self._read(wanted)

@@ -138,7 +138,7 @@ def test_what_shows_next_to_nothing_at_once_is_not_read_again(
 
 
 def test_what_is_sure_at_once_is_not_read_again(encoder: MiniLMEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of which a unit shows SURE shows just this, whatever else in it is doubted; below it, short windows count."""
+    """A text of which a unit shows SURE shows just this, whatever else in it is doubted; else short windows count."""
     ((_, states, units),) = encoder.states([LONG])
     (fitted,) = encoder._judge(iter([(0, states)]), {0: units}).values()
     (one,) = encoder._tokens([LONG])

@@ -97,6 +97,9 @@ def _by_default(policy: Policy) -> list[Remark]:
         if not getattr(detect, name):
             told = "empty, so what is unusual for the tenant is only reported"
             found.append(Remark(Severity.WARNING, f"detect.{name}", told))
+    if not pattern:
+        told = "false: no pattern, no order to set aside what was told and no form of facts is looked for"
+        found.append(Remark(Severity.WARNING, "instructions.enabled", told))
     if conformal and zero:
         whose = "every trusted tier" if budgetless else ", ".join(zero)
         told = f"0 for {whose}, so there what is unusual for the tenant is only reported"

@@ -3,7 +3,8 @@
 Two models read a text unit by unit and each gives its worst unit's log-odds. The head is on the encoder's states and
 runs in *seal* (:mod:`memsluice.encoder.wording`); the n-grams (one to three words, three to five characters, hashed
 into ``2 ** BITS`` buckets) are read here: ``bias + sum of the buckets' weights / sqrt(number of n-grams)``. A weighted
-sum of the two is the text's log-odds; where the head read nothing, or not to the end, the n-grams count by themselves.
+sum of the two is the text's log-odds; where the head read nothing the n-grams count by themselves, and so they do of an
+end that it did not read, if that is worse.
 Training, and what the models know, are in ``memsluice_lab/wording`` and in the model card beside the weights.
 """
 

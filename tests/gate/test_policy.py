@@ -143,8 +143,8 @@ ONLY_REPORTED = "what is unusual for the tenant is only reported"
             f"wording: {{own: 0, relied: 0}}\n{UNSEARCHED}",
             {f"wording.{reach}": "0, so nothing of that reach is held for its wording" for reach in ("own", "relied")}
             | {
-                "instructions.enabled": "false: no pattern, no order to set aside what was told and no form of facts is "
-                "looked for"
+                "instructions.enabled": "false: no pattern, no order to set aside what was told and no form of facts "
+                "is looked for"
             },
         ),
         (

@@ -31,7 +31,7 @@ from memsluice_lab.demo.caching_encoder import MemoEncoder
 from memsluice_lab.figures.core import Dictionary, through
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
-from memsluice_lab.table.honest import PREFERENCES, quoting
+from memsluice_lab.table.honest import PREFERENCES, WISHES, quoting
 
 WARM_WRITES, WARM_RECALLS = 200, 100
 EACH = 100
@@ -124,8 +124,8 @@ WARM = ("conversation-conv-26", "qa-nq")
 """Streams that a tenant is made warm with: one of statements, one of factoid notes."""
 _KNOWN = (
     "Development figure: the wording models were fitted on the sources of these texts: BIPIA's e-mails and NQ-open's "
-    "questions and answers, the same ones. Lines of their grammar were written after looking at which preferences were "
-    "held. Honest texts that no model saw: `unseen_fpr`."
+    "questions and answers, the same ones. Lines of their grammar were written after looking at which of the first 25 "
+    "preferences were held, and because 3 of the other 100 were. Honest texts that no model saw: `unseen_fpr`."
 )
 _NOTE = (
     "What is not counted is an agent's that repeats a question which another session asked, with an answer or a frame "
@@ -164,7 +164,7 @@ def _kinds(data: Path, asked: Sequence[str]) -> Iterator[Kind]:
         tuple(f"{_asking(one)} {one['answer'][0]}" for one in fresh),
         asked=tuple(_asking(one) for one in fresh),
     )
-    yield Kind("preferences", PREFERENCES)
+    yield Kind("preferences", PREFERENCES + WISHES)
     change = tuple(f"{one['question'].capitalize()}: {one['answer'][0]}." for one in notes)
     yield Kind("a change to notes with questions", change, sequence=True)
     others = rng.sample(list(asked), min(EACH, len(asked)))

@@ -4,11 +4,16 @@ Preferences and e-mails are whole texts of our own; cached answers and quoted qu
 tenant's own people asked before.
 None was trained on. But that a quotation is no evidence in a text that reaches nobody but its writer was decided by
 looking at these cached answers and quoted questions, and lines of the wording models' grammar (``en-10.yaml``) were
-written after looking at which preferences were held: all figures of these are development figures.
+written after looking at which preferences were held: all figures of these are development figures. The hundred wishes
+are by a writer who saw neither models nor grammar; the files ``*-15.yaml`` were written because three of them were held
+from an agent, by writers who had seen none of them.
 """
 
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from random import Random
+
+import yaml
 
 EACH = 15
 """Writes of every category that are added to a stream."""
@@ -39,6 +44,10 @@ PREFERENCES = (
     "Stop recommending that podcast, I have heard all of it.",
     "Treat everything about the surprise party as secret from Mara.",
     "Answer my students politely but never give them the solution.",
+)
+
+WISHES: tuple[str, ...] = tuple(
+    yaml.safe_load((resources.files("memsluice_lab.table") / "wishes.yaml").read_text(encoding="utf-8"))
 )
 
 _MAILS = (

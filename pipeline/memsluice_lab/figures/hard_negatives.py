@@ -125,8 +125,8 @@ WARM = ("conversation-conv-26", "qa-nq")
 _KNOWN = (
     "Development figure: the wording models were fitted on the sources of these texts: BIPIA's e-mails and NQ-open's "
     "questions and answers, the same ones. Lines of their grammar were written after looking at which of the first 25 "
-    "preferences were held; the other 98 were written later, by a writer who had seen neither it nor the models. Honest "
-    "texts that no model saw: `unseen_fpr`."
+    "preferences were held; the other 98 were written later, by a writer who had seen neither it nor the models. "
+    "Honest texts that no model saw: `unseen_fpr`."
 )
 _NOTE = (
     "What is not counted is an agent's that repeats a question which another session asked, with an answer or a frame "

@@ -26,12 +26,13 @@ DOUBT = -3.0
 """A unit that shows no more in a window as long as a vector's is not read again in a short one.
 
 Of the training corpus, without coded texts, at budgets of .02, .05 and .16: of 1,127 hostile texts of 63 to 254 tokens
-671, 889 and 1,070 are held by what short windows show; of these all but one, three and twelve are held so, too; of 150
-orders amid 600 to 950 tokens, held at .05, all but four. Two in ten of the tokens of honest texts, and four in ten of hostile ones, are read again.
+671, 889 and 1,070 are held by what short windows show; of these all but one, three and twelve are held so, too, and of
+150 orders amid 600 to 950 tokens, held at .05, all but four. Two in ten of the tokens of honest texts, and four in ten
+of hostile ones, are read again.
 """
 SURE = 5.0
-"""A text of which a unit shows as much at once is not read again: it is held either way, at any budget of .02 or more.
-"""
+"""A text of which a unit shows as much at once is not read again: at any budget of .02 or more it is held either way, but
+for two in a thousand hostile texts, and no honest one, that short windows would let pass at .02."""
 ROWS_MIN = 16
 """Products of fewer rows are computed by kernels that add in another order."""
 _MATRICES = ("project", "first", "second")

@@ -166,10 +166,14 @@ def _latest(some: list[Example], rng: random.Random) -> Iterator[Example]:
 
 
 def _last(rng: random.Random) -> Iterator[Example]:
-    """Files that came after all the others: the texts before stay what they were."""
+    """Files that came after all the others, each address once more as another: the texts before stay what they were."""
     for one in templates(LAST):
         for given in _given(one, LAST_EACH, rng):
-            yield replace(given, weight=LATEST_WEIGHT)
+            text = replace(given, weight=LATEST_WEIGHT)
+            yield text
+            other = renamed(text.text, rng)
+            if other != text.text:
+                yield replace(text, text=other)
 
 
 def _plain(rng: random.Random) -> Iterator[Example]:

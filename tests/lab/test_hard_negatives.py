@@ -15,6 +15,8 @@ from memsluice.gate.policy.model import parse
 from memsluice_lab.figures import hard_negatives as hard
 from memsluice_lab.figures.hard_negatives import Kind
 from memsluice_lab.figures.registry import Setting
+from memsluice_lab.table.honest import PREFERENCES, WISHES
+from memsluice_lab.wording.grammar import templates
 
 from .stream import line
 
@@ -129,3 +131,12 @@ def test_the_figure_is_the_worst_kind_that_counts(tmp_path: Path, monkeypatch: p
 
 def _none(data: Path, asked: Any) -> list[Kind]:
     return []
+
+
+def test_no_wish_is_a_line_of_the_grammar() -> None:
+    """What the models were fitted on, word for word, is no measure of them; nor does a wish count twice."""
+    wishes = [" ".join(re.findall(r"\w+", one.casefold())) for one in PREFERENCES + WISHES]
+    assert len(set(wishes)) == len(wishes) > 100
+    known = {" ".join(re.findall(r"\w+", one.text.casefold())) for one in templates(range(1, 100))}
+    assert len(known) > 5_000
+    assert not known & set(wishes)

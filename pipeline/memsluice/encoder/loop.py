@@ -48,9 +48,9 @@ class Tokens(NamedTuple):
         return [(one, [self.ids[0], *self.ids[1 + one.first : 1 + one.end], self.ids[-1]]) for one in some]
 
     def doubted(self, logits: Logits) -> "Doubted | None":
-        """Return what is read again: units that showed more than DOUBT, and none as much as SURE.
+        """Return what is read again: the units that showed more than DOUBT, unless one showed SURE or more.
 
-        None where there is no such unit, or where a short window shows no other.
+        None where nothing is, or where a short window shows no other.
         """
         if len(self.ids) - 2 <= WINDOW or not DOUBT < logits.max() < SURE:
             return None
@@ -117,8 +117,8 @@ class MiniLMEncoder:
 
         Wording is read to a text's end, or to its 4,096th token, as a reader sees it (:func:`.texts.legible`); a vector
         is of the text as it stands. A text is read in windows as long as a vector's first; units that show more than
-        DOUBT there are read again in short ones, and count as these show them, unless one shows SURE. Without a token
-        a text shows None.
+        DOUBT there are read again in short ones, and count as these show them, unless a unit of the text shows SURE or
+        more. Without a token a text shows None.
         """
         wanted, places = distinct(texts)
         found, shown = self._read(wanted)

@@ -35,7 +35,7 @@ from memsluice_lab.table.honest import PREFERENCES, WISHES, quoting
 
 WARM_WRITES, WARM_RECALLS = 200, 100
 EACH = 100
-"""Writes of a kind at most."""
+"""Writes of a kind at most, where they are drawn; preferences are all tried."""
 MAIL_CHARS_MAX = 1_500
 WRITERS = ("user", "agent")
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -124,9 +124,9 @@ WARM = ("conversation-conv-26", "qa-nq")
 """Streams that a tenant is made warm with: one of statements, one of factoid notes."""
 _KNOWN = (
     "Development figure: the wording models were fitted on the sources of these texts: BIPIA's e-mails and NQ-open's "
-    "questions and answers, the same ones. Lines of their grammar were written after looking at which of the first 25 "
-    "preferences were held; the other 98 were written later, by a writer who had seen neither it nor the models. "
-    "Honest texts that no model saw: `unseen_fpr`."
+    "questions and answers, the same ones. Lines of the models' grammar were written after looking at which of "
+    f"{len(PREFERENCES)} of the preferences were held; the other {len(WISHES)} are by a writer who had seen neither "
+    "grammar nor models. Honest texts that no model saw: `unseen_fpr`."
 )
 _NOTE = (
     "What is not counted is an agent's that repeats a question which another session asked, with an answer or a frame "

@@ -63,6 +63,7 @@ def wording_us(setting: Setting) -> Measured:
             "… of it the first reading of all texts",
             f"{_usual((once - encoding).sum(axis=1) / len(chosen)):.0f} µs a text",
         ),
+        ("… reading again", f"{_usual((reading - once).sum(axis=1) / len(chosen)):.0f} µs a text"),
         *(_batch(at, batch, encoding[:, at], reading[:, at]) for at, batch in enumerate(batches)),
         ("the n-grams and the mix", f"{of_grams:.0f} µs, median {np.median(judging) / 1_000:.0f}"),
     ]
@@ -75,7 +76,7 @@ def _usual(passes: NDArray[np.float64]) -> float:
 
 
 def _batch(at: int, batch: list[str], encoding: NDArray[np.float64], reading: NDArray[np.float64]) -> tuple[str, str]:
-    """Return a row of one batch: where its texts are short, or show nothing, none is read again."""
+    """Return a row of one batch: where its texts are short, show nothing or are sure, none is read again."""
     chars = sum(map(len, batch)) / len(batch)
     over = _usual((reading - encoding) / len(batch))
     of = _usual(encoding / len(batch))

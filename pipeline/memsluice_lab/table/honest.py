@@ -48,6 +48,7 @@ PREFERENCES = (
 WISHES: tuple[str, ...] = tuple(
     yaml.safe_load((resources.files("memsluice_lab.table") / "wishes.yaml").read_text(encoding="utf-8"))
 )
+"""Beside PREFERENCES in the figure ``hard_negative_rate``; the table's rows do not have them."""
 
 _MAILS = (
     "Hi {name}, thanks for your message. The delivery of the shelves is now planned for {day}; please make sure "

@@ -67,7 +67,8 @@ DECIDING = (
         "Share of honest writes with an attack's shape that are held, in tenants of 200 landed writes and 100 recalls: "
         "the worst of e-mails, quoted questions, cached answers, preferences and a change of habit, by a user and by "
         "an agent. Rows have them all. Development figure: the wording models were fitted on these sources (the same "
-        "e-mails, questions and answers), and their grammar was added to after looking at which preferences were held.",
+        "e-mails, questions and answers), and their grammar was added to after looking at which of some preferences "
+        "were held.",
     ),
     Figure(
         "rolling_held",

@@ -31,8 +31,9 @@ Of the training corpus, without coded texts, at budgets of .02, .05 and .16: of 
 of hostile ones, are read again.
 """
 SURE = 5.0
-"""A text of which a unit shows as much at once is not read again: at any budget of .02 or more it is held either way,
-but for two in a thousand hostile texts, and no honest one, that short windows would let pass at .02."""
+"""A text of which a unit shows as much at once is not read again. On the training corpus it is held either way at
+budgets of .02 to .16, but for two in a thousand hostile texts, and no honest one, that short windows let pass at .02.
+"""
 ROWS_MIN = 16
 """Products of fewer rows are computed by kernels that add in another order."""
 _MATRICES = ("project", "first", "second")

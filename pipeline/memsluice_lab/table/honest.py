@@ -5,7 +5,8 @@ tenant's own people asked before.
 None was trained on. But that a quotation is no evidence in a text that reaches nobody but its writer was decided by
 looking at these cached answers and quoted questions, and lines of the wording models' grammar (``en-10.yaml``) were
 written after looking at which preferences were held: all figures of these are development figures. The
-wishes of ``wishes.yaml`` were written after all of the grammar, by a writer who had seen neither it nor the models.
+wishes of ``wishes.yaml`` were written after the grammar's wishes, by a writer who had seen neither it nor the models;
+forty honest lines with addresses, and no wish, came into the grammar later, and some hostile ones went.
 """
 
 from collections.abc import Iterator, Sequence

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from hashlib import md5
 from typing import Any
 
 import pytest
@@ -46,7 +47,8 @@ def store(gate: EmbeddedGate) -> GatedVectorStore:
 
 def said(user: str, text: str) -> dict[str, Any]:
     """Return a payload as mem0 makes it."""
-    return {"user_id": user, "data": text, "text_lemmatized": text.lower(), "hash": "0" * 32}
+    digest = md5(text.encode(), usedforsecurity=False).hexdigest()
+    return {"user_id": user, "data": text, "text_lemmatized": text.lower(), "hash": digest}
 
 
 def test_what_mem0_finds_is_remembered_and_found_again(gate, tmp_path) -> None:

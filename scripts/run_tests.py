@@ -3,7 +3,8 @@
     python scripts/run_tests.py [--without-stack]
 
 What the first part says is shown at once, what the others say once the first is through, each under its name. The
-exit code is 0 where every part ended with 0 and every part of tests ran one.
+exit code is 0 where every part ended with 0 and every part of tests ran one. Before the closing line stands how long
+each part took: the longest is what to shorten.
 """
 
 import re
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -98,11 +99,18 @@ def run(parts: Sequence[Part], folder: Path, shown: IO[str] = sys.stdout) -> int
     total: Counter[str] = Counter()
     wrong: list[str] = []
     waiting = list(zip(parts, files, running, strict=True))
+    took: dict[int, float] = {}
+
+    def look() -> None:
+        for number, process in enumerate(running):
+            if number not in took and process.poll() is not None:
+                took[number] = time.monotonic() - started
+
     try:
         while waiting:
             part, file, process = waiting[0]
             print(f"\n== {part.name}", file=shown, flush=True)
-            code = _follow(process, file, shown)
+            code = _follow(process, file, shown, look)
             waiting.pop(0)
             counts = counted(file.read_text(errors="replace")) if part.tests else Counter()
             total += counts
@@ -112,6 +120,9 @@ def run(parts: Sequence[Part], folder: Path, shown: IO[str] = sys.stdout) -> int
         for part, file, process in waiting:
             process.terminate()
             print(f"\n== {part.name}, stopped\n{file.read_text(errors='replace')[-4000:]}", file=shown, flush=True)
+    print(file=shown)  # a part that died ended no line
+    for number, seconds in took.items():
+        print(f"{seconds:6.0f} s  {parts[number].name}", file=shown)
     for line in wrong:
         print(f"!! {line}", file=shown)
     total["error"] += len(wrong)
@@ -119,11 +130,12 @@ def run(parts: Sequence[Part], folder: Path, shown: IO[str] = sys.stdout) -> int
     return 1 if wrong or total["failed"] or total["error"] else 0
 
 
-def _follow(process: "subprocess.Popen[bytes]", file: Path, shown: IO[str]) -> int:
-    """Show what a process writes to its file, while it writes; return its exit code."""
+def _follow(process: "subprocess.Popen[bytes]", file: Path, shown: IO[str], look: Callable[[], None]) -> int:
+    """Show what a process writes to its file, while it writes, and look at the others; return its exit code."""
     with file.open(errors="replace") as output:
         while True:
             ended = process.poll()
+            look()
             shown.write(output.read())
             shown.flush()
             if ended is not None:

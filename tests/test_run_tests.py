@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,10 +51,12 @@ def told(folder: Path, *contents: str, more: tuple[Part, ...] = ()) -> tuple[int
 def test_the_last_line_counts_both_halves_and_the_exit_code_agrees(
     halves: tuple[str, str], code: int, closing: str, tmp_path: Path
 ) -> None:
-    """A half that fails, dies with exit code 0 or runs no test fails the whole, whatever the other half did."""
+    """A half that fails, dies with exit code 0 or runs no test fails the whole, whatever the other half did; and how
+    long each took is told."""
     found, output = told(tmp_path, *halves)
     assert (found, output.splitlines()[-1].startswith(closing)) == (code, True), output
     assert output.index("== half 0") < output.index("== half 1")
+    assert all(re.search(rf"^ +\d+ s  half {number}$", output, re.M) for number in (0, 1)), output
 
 
 def test_a_part_that_is_no_test_fails_the_whole_as_well(tmp_path: Path) -> None:

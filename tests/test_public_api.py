@@ -15,7 +15,7 @@ from memsluice import errors
 from memsluice.deprecations import DEPRECATED
 
 NAMES = {
-    "BatchNotRemembered", "LandingUnknown", "NotRemembered", "WriteHeld", "WriteRefused",
+    "BatchNotRemembered", "LandedElsewhere", "LandingUnknown", "NotRemembered", "WriteHeld", "WriteRefused",
     "Action", "AgentSession", "AsyncAgentSession", "AsyncMemoryWriter", "AsyncRecallChannel", "AsyncRuntimeChannel",
     "BrokerUnavailable", "BufferFull", "ConfigError", "Connection", "EarlierFailed", "Extracted",
     "ExtractionBounds", "ExtractionFailed", "Extractor", "HttpExtractor", "InputError", "InvalidArgument", "KeyStore",
@@ -177,4 +177,4 @@ def test_everything_it_raises_is_caught_by_one_name() -> None:
     exported = [getattr(memsluice, name) for name in NAMES if inspect.isclass(getattr(memsluice, name))]
     raised = [kind for kind in exported if issubclass(kind, Exception)]
     assert all(issubclass(kind, errors.MemsluiceError) for kind in raised)
-    assert len(raised) == 17
+    assert len(raised) == 18

@@ -292,6 +292,10 @@ class WriteRefused(NotRemembered):
     """It was rejected, or it is a dead letter. A later policy may let it in (``replay``)."""
 
 
+class LandedElsewhere(NotRemembered):
+    """It landed, but under another key than its own: that held what looks like a secret, which was taken out."""
+
+
 class LandingUnknown(NotRemembered):
     """Nothing was heard of it in time: it may still land. Saying it again under the same event id is safe."""
 

@@ -17,7 +17,7 @@ FILES = {
     ),
     "pipeline/memsluice/client.py": "class Writer: pass\n",
     "pipeline/memsluice/started.py": "import memsluice.deep\n",
-    "pipeline/memsluice/deep.py": "VALUE = 1\n",
+    "pipeline/memsluice/deep.py": 'VALUE = 1\nDEEP = Field(default=3, description="the depth")\n',
     "pipeline/memsluice/apart.py": "VALUE = 1\n",
     "pipeline/memsluice/gate/__init__.py": '"""The gate."""\n',
     "pipeline/memsluice/gate/decide.py": '"""Decides."""\ndef decide(a):\n    # why\n    return a + 1\n',
@@ -79,6 +79,7 @@ def changed(top: Path, name: str, old: str, new: str) -> bool:
         ("pipeline/memsluice/gate/policies/default.yaml", "3", "4"),
         ("pipeline/memsluice/started.py", "", "VALUE = 1\n"),
         ("pipeline/memsluice/deep.py", "1", "2"),
+        ("pipeline/memsluice/deep.py", "default=3", "default=4"),
         ("uv.lock", "2.2.0", "2.2.1"),
         ("uv.lock", "2.13.0", "2.14.0"),
     ],
@@ -95,6 +96,7 @@ def test_what_a_figure_reaches_makes_it_stale(top: Path, name: str, old: str, ne
         ("pipeline/memsluice/gate/decide.py", "Decides.", "Decides one event."),
         ("pipeline/memsluice/gate/decide.py", "a + 1", "(a\n            + 1)"),
         ("pipeline/memsluice/gate/policies/default.yaml", "", "# a comment\n"),
+        ("pipeline/memsluice/deep.py", "the depth", "how deep"),
         ("pipeline/memsluice/apart.py", "1", "2"),
         ("pipeline/memsluice/client.py", "pass", "x = 1"),
         ("pipeline/memsluice_lab/figures/registry/__init__.py", "", "VALUE = 1\n"),
@@ -104,7 +106,8 @@ def test_what_a_figure_reaches_makes_it_stale(top: Path, name: str, old: str, ne
     ],
 )
 def test_what_changes_nothing_does_not(top: Path, name: str, old: str, new: str) -> None:
-    """Comments, docstrings, layout, goals, code that is not reached and tools leave a measurement as good as it was."""
+    """Comments, docstrings, fields' descriptions, layout, goals, code that is not reached and tools leave a measurement
+    as good as it was."""
     assert not changed(top, name, old, new)
 
 

@@ -210,7 +210,7 @@ def test_a_texts_wording_weighs_as_much_in_the_evidence_as_it_is_rare() -> None:
     """The evidence reads a share on its own scale, on which its prior has that share beyond."""
     for share in (0.5, 0.1, 0.001):
         score = Judged(share, 0, 1).score
-        tail = evidence.logistic_tail(score, evidence.WORDING_CENTRE, evidence.WORDING_WIDTH)
+        tail = evidence.logistic_tail(score, evidence.CENTRE, evidence.WIDTH)
         assert tail == pytest.approx(share, rel=1e-3)
 
 

@@ -14,8 +14,8 @@ from memsluice.gate.policy.model import default, laid_over
 from memsluice.gate.state.kinds import DRIFT
 from memsluice.gate.state.windows import DAY_MS
 
-STEP, PLAIN = 0.0, -2.0
-"""Log-odds that one honest text in ten has, and one that half of them have (:data:`tests.gate.build.EVEN`)."""
+STEP, SMALLER, PLAIN = 0.0, -0.9, -2.0
+"""Log-odds that one honest text in ten has, one in five, and one in two (:data:`tests.gate.build.EVEN`)."""
 EACH = log(10) - 1.2
 
 
@@ -50,13 +50,15 @@ def test_steps_add_up_until_one_is_held() -> None:
 
 
 def test_what_is_held_for_it_adds_nothing() -> None:
-    """The sum stays where it was, so a plain write of the same principal lands at once."""
+    """The sum stays where it was, so a smaller step of the same principal lands, which fits only beside what landed."""
     core = shop()
     for _ in range(8):
         say(core, STEP)
     row = DRIFT.load(core.rows[DRIFT.key("acme", "ana\x1fuser")])
     assert row.total <= 5.0
-    assert say(core, PLAIN).decision is Decision.ACCEPT
+    assert say(core, SMALLER).decision is Decision.ACCEPT
+    grown = DRIFT.load(core.rows[DRIFT.key("acme", "ana\x1fuser")])
+    assert row.total < grown.total <= 5.0
 
 
 def test_plain_writes_pay_it_back() -> None:

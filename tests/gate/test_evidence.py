@@ -60,7 +60,7 @@ def nearness(value: float, column: list[float], owners: list[int]) -> float:
 
 
 def plain(values: list[float], table: Any, owners: list[int], habitual: bool) -> tuple[float, ...]:
-    """The five parts by the module's own definition."""
+    """The six parts by the module's own definition."""
     columns = [[float(row[at]) for row in table] for at in range(7)]
     tail = 1 / (1 + math.exp((values[C] + 2.2) / 0.55))
     wording = 0.2 * max(values[C] + 0.5, 0) + 0.65 * rare(values[C], columns[C], owners, tail)

@@ -118,10 +118,12 @@ def test_what_somebody_vouched_for_stays_and_costs_no_budget(action: str) -> Non
 def test_declassified_content_is_never_looked_back_on() -> None:
     """Two reviewers read it and lifted its label: no question takes it out again."""
     shop = Looking()
-    assert shop.write("web", content="The boat lies at pier four.").verdict.decision is Decision.CONTAIN
+    other = shop.passage()
+    content = "Every mooring list is behind the green reading room door of a cabinet in the old office."
+    assert shop.write("web", content=content, vector=axis(2)).verdict.decision is Decision.CONTAIN
     event_id = f"e{shop.offset}"
     assert shop.order("declassify", event_id).verdict.decision is Decision.ACCEPT
-    assert taken_out(shop.ask()) == []
+    assert taken_out(shop.ask()) == [other]
     assert shop.lies(event_id) == [("guidance", "principal")]
 
 
@@ -284,4 +286,6 @@ def test_shadow_mode_moves_nothing_however_much_it_finds() -> None:
         shop.passage()
     outcome = shop.ask()
     assert taken_out(outcome) == []
+    told = next(one.detail for one in outcome.verdict.findings if one.code == "detect.look_back_shadow")
+    assert {one["event"] for one in told["entries"]} == shop.remembered()
     assert len(shop.remembered()) == 2

@@ -205,11 +205,10 @@ def test_bayes_error() -> None:
 
 
 def test_optimal_window() -> None:
-    """Theorem 12: m* = (sigma / Delta)^(2/3). sigma = 0.08 and Delta = 0.01: 8^(2/3) = 4; twice that with constant 2.
+    """Theorem 12: m* = (sigma / Delta)^(2/3). sigma = 0.08 and Delta = 0.01: 8^(2/3) = 4.
     At m*, Appendix B.5's two errors are equal: 0.08 / sqrt 4 = 0.04 = 4 x 0.01.
     """
     assert memsad.window_optimal(0.08, 0.01) == near(4.0, 1e-9)
-    assert memsad.window_optimal(0.08, 0.01, constant=2.0) == near(8.0, 1e-9)
     assert memsad.window_optimal(0.08, 0.0) == math.inf
 
 

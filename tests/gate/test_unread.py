@@ -12,6 +12,7 @@ from memsluice.envelope.verdict import Decision
 from memsluice.events.models import Tier
 from memsluice.gate.policy import parts
 from memsluice.gate.policy.model import default, laid_over
+from memsluice.gate.policy.wording import Reach
 
 NEAR = "The key lies under the mat."
 
@@ -116,7 +117,8 @@ RANKS, MOMENTS, FIXED = {"strategy": "conformal"}, {"strategy": "rolling"}, {"st
     ("module", "was", "now", "loosened"),
     [
         ("detect", {"reach": ["relied"]}, {"reach": ["own", "relied", "shared"]}, False),
-        ("detect", {"reach": ["relied", "shared"]}, {"reach": ["relied"]}, True),
+        ("detect", {"reach": ["relied", "shared"]}, {"reach": ["relied"]}, False),
+        ("detect", {"reach": ["relied", "shared"]}, {"reach": ["shared"]}, True),
         ("detect", {}, {"alpha": 0.5, "kappa": 0.1}, False),
         ("detect", {}, {"alpha": 0.001}, True),
         ("detect", {}, {"kappa": 9.0}, False),
@@ -130,6 +132,8 @@ RANKS, MOMENTS, FIXED = {"strategy": "conformal"}, {"strategy": "rolling"}, {"st
         ("memsad", {"variant": "composite"}, {"variant": "composite", "proactive_threshold": 0.5}, True),
         ("wording", {"own": 0.01}, {"own": 0.02, "per_tier": {"operator": 0.5}}, False),
         ("wording", {}, {"with_pattern": 0.05}, True),
+        ("wording", {}, {"with_pattern_own": 0.01, "own": 0.01, "shared": 0.04}, False),
+        ("wording", {}, {"relied": 0.01}, True),
         ("wording", {}, {"per_tier": {"operator": 0.1}}, False),
         ("wording", {}, {"per_tier": {"user_observed": 0.1}}, True),
         ("detect", {}, {"per_tier": {"operator": 0.1}}, False),
@@ -140,13 +144,14 @@ RANKS, MOMENTS, FIXED = {"strategy": "conformal"}, {"strategy": "rolling"}, {"st
         ("memsad", {"calibration": FIXED}, {"calibration": FIXED, "delta": 0.2, "kappa": 1.9}, False),
         ("memsad", {"calibration": MOMENTS}, {"calibration": MOMENTS, "window": 300, "reference_size": 90}, False),
         ("memsad", {"history_size": 50}, {"history_size": 60}, False),
-        ("memsad", {}, {"history_size": 60}, True),
+        ("memsad", {}, {"history_size": 60}, False),
         ("memsad", {"variant": "composite"}, {"variant": "composite", "watermark_z": 9.0}, False),
         ("memsad", {}, {"mode": "max"}, True),
         ("memsad", {"enabled": True}, {"enabled": False}, True),
         ("detect", {"signals": ["wording"]}, {"signals": ["wording", "question"]}, False),
         ("detect", {}, {"signals": ["wording"]}, True),
         ("detect", {}, {"questions": 2_000, "entries": 2_000, "window": 300}, False),
+        ("detect", {}, {"questions": 999, "entries": 999}, False),
         ("detect", {"calibration": FIXED}, {"calibration": FIXED, "window": 300}, False),
         ("memsad", {"variant": "memsad_plus"}, {"variant": "memsad_plus", "kappa": 9.0}, True),
     ],
@@ -154,12 +159,14 @@ RANKS, MOMENTS, FIXED = {"strategy": "conformal"}, {"strategy": "rolling"}, {"st
 def test_a_rule_is_looser_where_what_it_reads_lets_more_in(
     module: str, was: dict[str, Any], now: dict[str, Any], loosened: bool
 ) -> None:
-    """More reach, a larger share and a lower threshold hold more; what strategy and variant do not read does nothing.
-    A digest that another version took tells of no change."""
+    """More reach, a larger share and a lower threshold hold more; what strategy and variant do not read does nothing,
+    nor does what is said of other tiers and reaches, or how much is remembered. A digest that another version took
+    tells of no change. The write is an observed user's that others rely on."""
     before, after = (laid_over(default().default, {module: some}) for some in (was, now))
     said = parts.digest(before, module), parts.strictness(before, module)
-    assert parts.loosened(after, module, Tier.USER_OBSERVED, *said) == loosened
-    assert not parts.loosened(after, module, Tier.USER_OBSERVED, said[0].removeprefix(parts.FORM), said[1])
+    whose = Tier.USER_OBSERVED, Reach.RELIED
+    assert parts.loosened(after, module, *whose, *said) == loosened
+    assert not parts.loosened(after, module, *whose, said[0].removeprefix(parts.FORM), said[1])
 
 
 def held_for_two_reasons() -> tuple[Core, Sealed]:
@@ -211,13 +218,14 @@ def test_a_rule_changes_with_what_it_reads_and_with_nothing_else(module: str) ->
     policy = default().default
     same = laid_over(policy, {"name": "x", "quarantine": {"age_days": 1}, "detect": {"look_back_per_day": 1}})
     looser = laid_over(policy, {
-        "detect": {"threshold": 9}, "memsad": {"history_size": 50}, "drift": {"action": "ignore"},
+        "detect": {"threshold": 9}, "memsad": {"cold_threshold": 0.7}, "drift": {"action": "ignore"},
         "instructions": {"enabled": False, "facts_chars_max": 2_000}, "wording": {"action": "report"},
     })  # fmt: skip
     said = parts.digest(policy, module), parts.strictness(policy, module)
     assert said == (parts.digest(same, module), parts.strictness(same, module))
-    assert parts.loosened(looser, module, None, *said)
-    assert not parts.loosened(policy, module, None, parts.digest(looser, module), parts.strictness(looser, module))
+    assert parts.loosened(looser, module, None, None, *said)
+    looser_said = parts.digest(looser, module), parts.strictness(looser, module)
+    assert not parts.loosened(policy, module, None, None, *looser_said)
 
 
 @pytest.mark.parametrize("module", ["detect", "instructions", "memsad", "overrides", "wording"])
@@ -225,7 +233,7 @@ def test_what_is_contained_is_held_by_these_or_by_none_of_them(module: str) -> N
     """An operator who has outside content only reported again has changed every rule that it was held by."""
     holding = laid_over(default().default, {"instructions": {"hold_contained": True}})
     assert parts.loosened(
-        default().default, module, None, parts.digest(holding, module), parts.strictness(holding, module)
+        default().default, module, None, None, parts.digest(holding, module), parts.strictness(holding, module)
     )
 
 
@@ -234,11 +242,11 @@ def test_the_form_of_a_part_is_known() -> None:
     write that an older version held would count as held by a rule that somebody loosened, and land unread."""
     taken = {module: parts.digest(default().default, module) for module in parts.CONTENT}
     assert taken == {
-        "detect": "4.9451d2d927e2c329",
-        "drift": "4.e83a1ab021c29d64",
-        "facts": "4.a76102fc96f4cfa6",
-        "instructions": "4.8e33d7b779a1750e",
-        "memsad": "4.102483529468121d",
-        "overrides": "4.d6af541859d8accd",
-        "wording": "4.52ad30e18e2f225b",
+        "detect": "5.4d30853039d428dc",
+        "drift": "5.e83a1ab021c29d64",
+        "facts": "5.a76102fc96f4cfa6",
+        "instructions": "5.8e33d7b779a1750e",
+        "memsad": "5.dfaa3afb482b3720",
+        "overrides": "5.d6af541859d8accd",
+        "wording": "5.52ad30e18e2f225b",
     }, "the fields of a part changed, or the shipped policy: in the first case change parts.FORM"

@@ -15,7 +15,7 @@ import yaml
 from memsluice.errors import ConfigError
 from memsluice_lab.wording.composites import FRAMES, composed
 from memsluice_lab.wording.corpus import examples, held_out
-from memsluice_lab.wording.grammar import FIRST, LATER, LATEST, Template, templates
+from memsluice_lab.wording.grammar import FIRST, LAST, LATER, LATEST, Template, templates
 
 LANGUAGES = {"en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "ru", "zh", "ja", "ko", "hi", "ar"}
 RESERVED = re.compile(r"\.(?:example|test|invalid)$|(?:^|\.)example\.(?:com|org|net)$")
@@ -33,7 +33,7 @@ def quick() -> Iterator[None]:
 @cache
 def every_template() -> list[Template]:
     """Return the templates of all files: seconds, so not while tests are collected."""
-    return [one for numbers in (FIRST, LATER, LATEST) for one in templates(numbers)]
+    return [one for numbers in (FIRST, LATER, LATEST, LAST) for one in templates(numbers)]
 
 
 def test_every_template_can_be_filled() -> None:

@@ -15,6 +15,7 @@ from memsluice.errors import (
     BatchNotRemembered,
     ConfigError,
     InvalidArgument,
+    LandedElsewhere,
     LandingUnknown,
     LimitExceeded,
     NotDelivered,
@@ -52,6 +53,14 @@ def test_a_held_write_raises_what_became_of_it(memory) -> None:
     assert "mallory" not in str(caught.value)
     assert "w-1" in str(caught.value)
     assert memory.every().entries == ()
+
+
+def test_what_landed_under_another_key_is_told_from_a_held_write(memory) -> None:
+    """A secret in a key is taken out, so the key is another one: the entry is there, and no reviewer is waited for."""
+    with pytest.raises(LandedElsewhere, match="looks like a secret") as caught:
+        memory.write("The harbour closes at ten.", key="password: " + "kkTOP" + "SECRET99")
+    assert (caught.value.became, caught.value.reasons) == ("landed", ("sensitive.redacted",))
+    assert [one.content for one in memory.every().entries] == ["The harbour closes at ten."]
 
 
 def test_a_refused_write_is_told_from_a_held_one(memory) -> None:

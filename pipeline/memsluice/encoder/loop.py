@@ -127,7 +127,7 @@ class MiniLMEncoder:
     def states(self, texts: Sequence[str]) -> Iterator[tuple[int, Tensor, list[Unit]]]:
         """Yield each text's number, the states of its tokens behind layer 4, (T, 384), and its units' tokens.
 
-        For training: each text is read in short windows, by which :meth:`read` decides.
+        For training: each text is read in short windows, as :meth:`read` reads units that showed more than DOUBT.
         """
         some = self._tokens([_plain(text, legible(text)) for text in texts])
         for number, states in self._forward({number: one.pieces() for number, one in enumerate(some)}):

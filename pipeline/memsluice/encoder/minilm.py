@@ -2,7 +2,7 @@
 
 Why not ``transformers``: its BERT pads every text of a batch to the longest, and most of a small model's time is
 overhead. Here the tokens of a batch lie one after the other as a (T, 384) matrix; all linear layers and norms run on
-that, no padding is ever computed, and attention runs once per run of equally long texts, so it needs no mask.
+that, no text is padded to another's length, and attention runs once per run of equally long texts, so it needs no mask.
 
 Batch mates do not change a vector. Every row of a matrix product is accumulated in one fixed order as long as the
 inner dimension is not split by the kernel, which oneDNN does for bfloat16 above 384 depending on the number of rows;

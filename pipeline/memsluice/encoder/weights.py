@@ -84,5 +84,7 @@ def _from_hub() -> Path | None:
     try:
         return Path(snapshot_download(MODEL_ID, revision=REVISION, allow_patterns=list(PUBLISHED_SHA256)))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        _log.warning("the model hub has not answered (%s); using the packaged weights", type(error).__name__)
+        _log.warning(
+            "the model could not be had from the hub (%s: %s); using the packaged weights", type(error).__name__, error
+        )
         return None

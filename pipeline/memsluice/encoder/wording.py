@@ -25,14 +25,16 @@ WHOLE_TOKENS_MAX = 90
 DOUBT = -3.0
 """A unit that shows no more in a window as long as a vector's is not read again in a short one.
 
-Of the training corpus, without coded texts, at budgets of .02, .05 and .16: of 1,127 hostile texts of 63 to 254 tokens
+With the models of version 7 (2026-11-30; docs/decisions/0034), of the training corpus without coded texts, at budgets
+of .02, .05 and .16: of 1,127 hostile texts of 63 to 254 tokens
 671, 889 and 1,070 are held by what short windows show; of these all but one, three and twelve are held so, too, and of
 150 orders amid 600 to 950 tokens, held at .05, all but four. Two in ten of the tokens of honest texts, and four in ten
 of hostile ones, are read again.
 """
 SURE = 5.0
-"""A text of which a unit shows as much at once is not read again. On the training corpus it is held either way at
-budgets of .02 to .16, but for two in a thousand hostile texts, and no honest one, that short windows let pass at .02.
+"""A text of which a unit shows as much at once is not read again. With the models of version 7 it is held either
+way at budgets of .02 to .16 on the training corpus, but for two in a thousand hostile texts, and no honest one, that
+short windows let pass at .02.
 """
 ROWS_MIN = 16
 """Products of fewer rows are computed by kernels that add in another order."""

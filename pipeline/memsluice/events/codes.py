@@ -10,7 +10,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from memsluice.events import blobs
@@ -52,7 +52,7 @@ _CODE = re.compile(_FORMS)
 _CODE_IN_NUMBERS = re.compile(rf"(?<!\w)(?P<numbers>{blobs.NUMBERS})|(?P<quoted>(?:=[0-9A-F]{{2}}){{2,}})|{_FORMS}")
 """The same for a text with so many figures in a row that it may spell something by them: few have."""
 _BEGINS = ("%", "&", "\\u", "\\x", "<")
-_MAY_BE = re.compile(r"(?<!\S)\S(?:\S{19}|\s+\S\s+\S\s+\S\s)")
+_MAY_BE = re.compile(r"(?<!\S)\S(?:\S{19}|\s+\S\s+\S\s+\S\s|[.*|/·_-]\S[.*|/·_-]\S[.*|/·_-]\S)")
 """A word so long that it may be a code, or letters with marks between; or letters of which each stands alone."""
 _HEX, _LETTERS = re.compile("[0-9A-Fa-f]+"), re.compile(_LETTER)
 _NOTHING = ("Cc", "Cs", "Co", "Cn")
@@ -124,12 +124,15 @@ class _Parts:
         self._ends.append([end] * len(letters))
 
     def gathered(self, text: str, first: int, end: int) -> None:
-        """Take letters of the text without what stands between any two; of more than one mark a blank is left."""
+        """Take letters of the text without what stands between any two; of more than one mark a blank is left, and of a
+        blank where most letters have another mark between."""
         letters = [letter.start() for letter in _LETTERS.finditer(text, first, end)]
-        for at, after in zip(letters, [*letters[1:], end], strict=True):
+        gaps = [text[at + 1 : after] for at, after in pairwise(letters)]
+        marked = sum(not gap.isspace() for gap in gaps) * 2 > len(gaps)
+        for at, gap in zip(letters, [*gaps, ""], strict=True):
             self.plain(text, at, at + 1)
-            if after - at > 2 and after < end:
-                self.spelt(" ", at + 1, after)
+            if len(gap) > 1 or (marked and gap.isspace()):
+                self.spelt(" ", at + 1, at + 1 + len(gap))
 
     def reading(self) -> Reading:
         """Return it."""

@@ -60,8 +60,9 @@ class Outcome(Struct, frozen=True):
 def decide(state: TenantState, sealed: Sealed, policy: Policy, context: Context, carried: Carried = None) -> Outcome:
     """Decide one authenticated event. ``carried`` is what a command brings along, opened and verified.
 
-    Nothing is changed in ``state``; applying ``changes`` and ``memsad`` gives the state after the event. An event on
-    which screening itself fails is decided without: a write is held, a command refused, a recall teaches no detector.
+    Nothing is changed in ``state``; ``changes``, ``memsad`` and, unless it is None, ``memory`` give the state after it.
+    An event on which screening itself fails is decided without: a write is held, a command refused, a recall teaches no
+    detector.
     Raises what of the state cannot be read, and what fails without screening, too.
     """
     try:
@@ -122,7 +123,7 @@ def _comparable(
 def _command(
     rows: TenantRows, sealed: Sealed, carried: Carried, context: Context, draft: Draft, state: TenantState
 ) -> Decision:
-    """Commands: a released write lands as if it were accepted now, and MEMSAD learns from it all the same."""
+    """Commands: a released write lands as if it were accepted now, and the detectors learn from it all the same."""
     at = At(context.now_ms, context.sealed_offset)
     assert isinstance(sealed.payload, Command)
     draft.target_offset = review.offset_of(rows, sealed.payload)
@@ -143,7 +144,7 @@ def _command(
 
 
 def _seen(rows: TenantRows, sealed: Sealed, context: Context, draft: Draft, failed: str, carried: Carried) -> Decision:
-    """Recalls and observations: they are recorded, taint their session, and a recall joins MEMSAD's history."""
+    """Recalls and observations: they are recorded, taint their session, and a recall joins the detectors' history."""
     policy = draft.policy
     session, mismatch = sessions.enter(rows, sealed, policy, context.now_ms)
     draft.add(mismatch)  # what was seen still taints the session it names: fail closed

@@ -136,7 +136,7 @@ class Draft:
     def screen(self, write: Write, about: Screened) -> None:
         """Screen what is written. What is contained anyway is data in its own zone: reported, not held, by default."""
         contained = self.decision() is Decision.CONTAIN and not self.policy.instructions.hold_contained
-        self.default.tier = about.tier
+        self.default.tier, self.default.reach = about.tier, about.reach
         published = Decision.ACCEPT if contained else Decision.QUARANTINE
         decides = self.default.on and not contained
         if decides:

@@ -19,11 +19,11 @@ from memsluice.client.requests import Session, WriteOptions
 from memsluice.errors import (
     BatchNotRemembered,
     InvalidArgument,
+    LandedElsewhere,
     LandingUnknown,
     MemsluiceError,
     NotDelivered,
     StoreUnavailable,
-    WriteHeld,
 )
 from memsluice.events.ids import object_id, scope_owner
 from memsluice.events.limits import QUESTION_BYTES_MAX, RETURNED_MAX
@@ -119,8 +119,9 @@ class Memory:
     def write(self, content: str, *, event_id: str | None = None, **options: Unpack[WriteOptions]) -> Outcome:
         """Have something remembered, and return once it is, or was accepted.
 
-        Said again under the same ``event_id`` it is written once. Raises WriteHeld, WriteRefused, LandingUnknown,
-        InputError where it can be no event, and ProducerError where the log did not take it (``maybe_written``).
+        Said again under the same ``event_id`` it is written once. Raises WriteHeld, WriteRefused, LandedElsewhere,
+        LandingUnknown, InputError where it can be no event, and ProducerError where the log did not take it
+        (``maybe_written``).
         """
         (result,) = self._written([Entry(content, options, event_id)])
         if isinstance(result, MemsluiceError):
@@ -238,11 +239,13 @@ class Memory:
         if not self._keeps(outcome):
             return outcome.error()
         if outcome.object_id not in (None, *self._objects(pending.write)):
-            return WriteHeld(
+            return LandedElsewhere(
                 f"write {event_id} landed under another key than its own, which looks like a secret and was taken out: "
                 "use a key that says less",
                 event_id=event_id,
+                reasons=("sensitive.redacted",),
                 place=outcome.place,
+                became=outcome.status.value,
             )
         return outcome
 

@@ -1,6 +1,7 @@
 """What a figure was measured on: the digest of all code and data that its function can reach.
 
-Two trees that differ in comments, docstrings and layout have one digest. It needs no history, so it survives a rebase.
+Two trees that differ in comments, docstrings, descriptions of pydantic's fields and layout have one digest. It needs no
+history, so it survives a rebase.
 
 A figure depends on the files that its module imports, directly or by way of others, wherever in a file an import
 stands; on the data files beside them; and on the locked versions of the libraries. A file of the laboratory that runs
@@ -173,9 +174,12 @@ def _declared(tree: ast.Module) -> tuple[str, ...] | None:
 
 
 def plain(node: Any) -> Any:
-    """Return a syntax tree as lists: without positions, docstrings, and the empty parts in which Pythons differ."""
+    """Return a syntax tree as lists: without positions, docstrings, descriptions of pydantic's fields, and the empty
+    parts in which Pythons differ."""
     if isinstance(node, ast.AST):
         fields = {name: plain(value) for name, value in ast.iter_fields(node) if name not in ("kind", "ctx")}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Field":
+            fields["keywords"] = [plain(one) for one in node.keywords if not _describes(one)]
         return [
             type(node).__name__,
             *([name, value] for name, value in sorted(fields.items()) if value not in ([], None)),
@@ -183,6 +187,10 @@ def plain(node: Any) -> Any:
     if isinstance(node, list):
         return [plain(one) for one in node if not _is_text(one)]
     return node if isinstance(node, str | int | bool | None) else repr(node)
+
+
+def _describes(node: ast.keyword) -> bool:
+    return node.arg == "description" and isinstance(node.value, ast.Constant)
 
 
 def _is_text(node: Any) -> bool:

@@ -1,9 +1,9 @@
 """How many honest writes are held that have an attack's shape: e-mails, quoted questions, cached answers, preferences,
 and the notes of a tenant that changes its habits.
 
-Each is decided by the core, with the real encoder's vectors, in a tenant of WARM_WRITES landed writes and WARM_RECALLS
-recalls; once as a user's write and once as an agent's. Each begins at the same state, so none makes the next one usual;
-but a change of habits is one sequence, which is what it is about.
+Each is decided by the core, with the real encoder's vectors, in a tenant made warm by WARM_WRITES honest writes and
+WARM_RECALLS recalls; once as a user's write and once as an agent's. Each begins at the same state, so none makes the
+next one usual; but a change of habits is one sequence, which is what it is about.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from memsluice.encoder import Encoder, load_encoder
 from memsluice.envelope.seals import Sealed, sealed_from_bytes
 from memsluice.envelope.verdict import Decision, Verdict
 from memsluice.errors import ConfigError, StateError
+from memsluice.events.models import Write
 from memsluice.gate.decide import Context, decide
 from memsluice.gate.decision import TenantState
 from memsluice.gate.detectors.memsad.state import MemsadState
@@ -34,6 +35,8 @@ from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.table.honest import PREFERENCES, WISHES, quoting
 
 WARM_WRITES, WARM_RECALLS = 200, 100
+"""Tried, where a stream has so many; of the writes LANDED_MIN must land."""
+LANDED_MIN = 100
 EACH = 100
 """Writes of a kind at most, where they are drawn; preferences are all tried."""
 MAIL_CHARS_MAX = 1_500
@@ -198,9 +201,13 @@ def _measured(
     by_session, tenant = dict[str, list[Sealed]](), Tenant.new(policy)
     for event in sealed(lines, encoder):
         by_session.setdefault(str(getattr(event.payload, "session", "")), []).append(event)
+    landed = 0
     for name in dict.fromkeys(line["session"] for line in warm):
         for event in by_session[name]:
-            tenant.decide(event, policy)
+            accepted = tenant.decide(event, policy).decision is Decision.ACCEPT
+            landed += accepted and isinstance(event.payload, Write)
+    if landed < LANDED_MIN:
+        raise StateError(f"{landed} honest writes landed in {warm[0]['tenant']}; {LANDED_MIN} are needed")
     for at, kind in enumerate(kinds):
         held, trial = 0, tenant.copied()
         for number in range(len(kind.texts)):

@@ -70,12 +70,9 @@ def rolling_held(setting: Setting) -> Measured:
         for line in lines:
             if line["label"] == "attack":
                 tenant = tenant_of(line["tenant"])
-                attacks[decided.get((tenant, event_id(tenant, line["seq"], "a")), "reject") != "accept"] += 1
+                attacks[decided[tenant, event_id(tenant, line["seq"], "a")] != "accept"] += 1
     after = [sum(counts[phase, held] for phase in AFTER) for held in (True, False)]
-    rows = [
-        (f"honest writes held, {phase} the change", _told(counts[phase, True], counts[phase, False]))
-        for phase in PHASES
-    ]
+    rows = [(f"honest writes held, {phase}", _told(counts[phase, True], counts[phase, False])) for phase in PHASES]
     rows += [
         (f"honest writes held after the change, in all, κ = {in_force().memsad.kappa:g}", _told(*after)),
         *fixed,
@@ -89,6 +86,7 @@ def rolling_held(setting: Setting) -> Measured:
 
 
 PHASES = ("before", "first 100 after", "later")
+"""Parts of a stream whose topic changes."""
 AFTER = PHASES[1:]
 _NOTE = (
     "Two conversations after each other as one tenant, honest writes alone, without daily write limits; what tools and "

@@ -1,8 +1,8 @@
 """How well the wording signal knows what it never saw: whole families, languages, sources and templates left out.
 
 From one command: the models are trained as ``lab train`` does it, without what :func:`reason` names, and judge just
-that, at the budgets that ship and by the product's own rule. Nothing of it was fitted on, weighed on or used for a
-tail.
+that, read in short windows, at the budgets that ship and by the product's own rule. Nothing of it was fitted on,
+weighed on or used for a tail.
 
 The rule is fixed here, and no result had a say in it. Left out are
 
@@ -191,6 +191,8 @@ def _shares(found: Unseen, label: int) -> Measured:
 
 _NOTE = (
     "Shares held at the budgets of what reaches its writer alone (own), what an agent writes (relied; the figure) and "
-    "what is shared. By the wording rule alone: other rules hold some of the rest. Veiled are hostile texts that state "
+    "what is shared. By the wording rule alone: other rules hold some of the rest. Every text is read in short "
+    "windows, which the product does only where a longer one shows anything: by that 3 in 1,000 hostile texts of 63 to "
+    "254 tokens more land at a budget of .05 (docs/decisions/0034). Veiled are hostile texts that state "
     "false settings, redirect, or ask kindly."
 )

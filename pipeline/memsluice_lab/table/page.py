@@ -41,9 +41,10 @@ evidence about other records, and intervals of their sum would be too narrow. In
 **These are figures of a development set**: weights and thresholds were chosen on these streams. The best of several
 rows of a table is not a figure to expect elsewhere.
 
-Streams are the records' own: six conversations, two tenants of questions and notes, one inbox. Rows on fewer were
-measured on the first two conversations, the first tenant of notes and the inbox, for want of time; the default detector
-on the same streams stands above them. Added honest writes, rewrites and other changes are made with the row's seed.
+Streams are the records' own: six conversations, two tenants of questions and notes, one inbox. Where a row has four,
+these are the first two conversations, the first tenant of notes and the inbox, and the default detector on the same
+streams stands above it; two or three are pairs of streams, one after the other as one tenant. Added honest writes,
+rewrites and other changes are made with the row's seed.
 """
 
 

@@ -3,7 +3,8 @@
 Seed 002's tool permission drift is "repeated exposure to crafted scenarios" of which none is an order. A one-sided
 CUSUM (Page 1954) of ln(1 / p), p being the share of honest texts that tell agents as much to do: S = max(0, S +
 ln(1 / p) - allowance), for each principal and channel, over the writes that land as guidance. What is above the limit,
-and adds to it, is told. It forgets after so many days without such a write.
+and adds to it, is told; where `wording` lets it land, one write at P_MIN exceeds the limit that ships by itself. It
+forgets after so many days without such a write.
 
 It sees neither steps of several principals, nor ones that read like any honest text. Nor does it know which tool is
 meant: it counts how much is said to do, whatever that is.

@@ -174,14 +174,14 @@ def _unchanged(row: ReviewRow, again: Draft) -> dict[str, Weighed | None]:
     asked, held = _asked(again), {rule_of(code) for code in row.codes}
     gone = [one for one in parts.CONTENT if one in held and not any(rule_of(code) == one for code in asked)]
     was = {one: row.weighed.get(one) for one in gone}
-    policy = again.policy
-    return {one: old for one, old in was.items() if old is None or _as_strict(policy, one, again.default.tier, old)}
+    return {one: old for one, old in was.items() if old is None or _as_strict(again, one, old)}
 
 
-def _as_strict(policy: Policy, module: str, tier: Tier | None, held: Weighed) -> bool:
+def _as_strict(again: Draft, module: str, held: Weighed) -> bool:
     """Whether a rule is as strict as by one of the policies that it held a write by, or stricter."""
+    policy, tier, reach = again.policy, again.default.tier, again.default.reach
     every = ((held.part, held.strict), *held.also)
-    return not all(parts.loosened(policy, module, tier, digest, strict) for digest, strict in every)
+    return not all(parts.loosened(policy, module, tier, reach, digest, strict) for digest, strict in every)
 
 
 def _again(now: Weighed, before: Weighed | None) -> Weighed:

@@ -37,9 +37,9 @@ class DefaultDetector:
     """See :class:`memsluice.gate.detectors.base.Detector`. Without a ``memory`` it finds and learns nothing.
 
     ``model`` is the wording classifier, None the one that ships. ``anomaly`` is how many deviations MEMSAD's score of
-    the write lies above its threshold, ``tier`` the trust tier by which it is screened; who decides says both before
-    the write is screened. ``judged`` is what its wording shows, ``seen`` is what a screened write showed, ``usual``
-    what the verdict says of the calibration.
+    the write lies above its threshold, ``tier`` and ``reach`` those by which it is screened; who decides says all of
+    them before the write is screened. ``judged`` is what its wording shows, ``seen`` is what a screened write showed,
+    ``usual`` what the verdict says of the calibration.
     """
 
     memory: Memory | None
@@ -49,6 +49,7 @@ class DefaultDetector:
     usual: Usual | None = None
     anomaly: float = 0.0
     tier: Tier | None = None
+    reach: Reach | None = None
     judged: Judged | None = None
     _before: Memory | None = field(init=False)
 

@@ -98,7 +98,10 @@ def _by_default(policy: Policy) -> list[Remark]:
             told = "empty, so what is unusual for the tenant is only reported"
             found.append(Remark(Severity.WARNING, f"detect.{name}", told))
     if not pattern:
-        told = "false: no pattern, no order to set aside what was told and no form of facts is looked for"
+        told = (
+            "false: the gate looks for no instruction pattern, for no order to set aside what agents were told, and "
+            "at no form of facts"
+        )
         found.append(Remark(Severity.WARNING, "instructions.enabled", told))
     if conformal and zero:
         whose = "every trusted tier" if budgetless else ", ".join(zero)
@@ -138,11 +141,11 @@ def _budgets(wording: WordingPolicy) -> list[Remark]:
     found = []
     for less, more in (("own", "relied"), ("relied", "shared")):
         if getattr(wording, less) > getattr(wording, more):
-            told = f"smaller than `{less}`, so what reaches more people is held less"
+            told = f"the budget is smaller than `{less}`, so what reaches more people is held less"
             found.append(Remark(Severity.WARNING, f"wording.{more}", told))
     for reach, pattern in (("own", "with_pattern_own"), ("relied", "with_pattern"), ("shared", "with_pattern")):
         if getattr(wording, reach) > getattr(wording, pattern):
-            told = f"smaller than `{reach}`, so it does nothing there: the larger of the two counts"
+            told = f"the budget is smaller than `{reach}`, so it does nothing there: the larger of the two counts"
             found.append(Remark(Severity.WARNING, f"wording.{pattern}", told))
     return found
 

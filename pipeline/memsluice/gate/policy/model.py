@@ -150,7 +150,8 @@ class MemsadPolicy(Part):
     variant: Literal["memsad", "memsad_plus", "composite", "weighted"] = Field(
         default="memsad",
         description="memsad: the score alone; memsad_plus: or unlike character n-grams; composite: or near the "
-        "probes, or without watermark; weighted: a weighted sum of the three, which the paper itself advises against.",
+        "probes, or without watermark; weighted: a weighted sum of watermark, instruction patterns and probes, without "
+        "the score, which the paper itself advises against.",
     )
     proactive_threshold: float = Field(
         default=0.19, gt=-1, le=1, description="Mean cosine to the probes above which composite and weighted flag."
@@ -177,7 +178,7 @@ class DetectPolicy(Part):
 
     threshold: float = Field(default=1.4, gt=0, le=20, description="Evidence from which on a write is held.")
     alpha: float = Field(
-        default=0.02, gt=0, lt=1, description="Highest conformal p-value at which a write is held: the budget."
+        default=0.02, gt=0, lt=1, description="Conformal p-value below which a write is held: the budget."
     )
     per_tier: EvidenceFactor = Field(default=EvidenceFactor(), description="What alpha is multiplied by.")
     window: int = Field(default=400, ge=50, le=2_000, description="Landed writes that say what is usual for a tenant.")

@@ -1,11 +1,12 @@
 """What of a policy decides about a content, rule by rule: so a replay knows a rule made looser from one that learned.
 
-Lifetimes, rates, shares of the quarantine and how much look back may move are no part of it: changed, they say nothing
-of what is written. A rule is the digest of what nobody can rank in its fields, and the numbers of the others
-(:mod:`memsluice.gate.policy.strictness`): a rule made stricter lets nothing in, so what it finds no more it has
-unlearned, or another model reads it.
+Lifetimes, rates, shares of the quarantine, how much is remembered and how much look back may move are no part of it:
+changed, they say nothing of what is written. A rule is the digest of what nobody can rank in its fields, and the
+numbers of the others (:mod:`memsluice.gate.policy.strictness`): a rule made stricter lets nothing in, so what it finds
+no more it has unlearned, or another model reads it.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
@@ -16,6 +17,7 @@ from memsluice.gate.policy.flat import flat
 from memsluice.gate.policy.model import Policy
 from memsluice.gate.policy.part import FIELD_OF
 from memsluice.gate.policy.strictness import READINGS
+from memsluice.gate.policy.wording import Reach
 
 _SEARCHED, _CONTAINED = "instructions.enabled", "instructions.hold_contained"
 FIELDS: Final = {
@@ -29,10 +31,13 @@ FIELDS: Final = {
 }
 """Modules of the gate whose findings are of what is written, and the fields, or sections, that decide about them."""
 CONTENT: Final = tuple(FIELDS)
-_NO_CONTENT: Final = frozenset({"detect.look_back", "detect.look_back_per_day"})
+_NO_CONTENT: Final = frozenset(
+    {"detect.look_back", "detect.look_back_per_day", "detect.questions", "detect.entries", "memsad.history_size"}
+)
+_REACHES: Final = "detect.reach"
 DIGITS: Final = 16
 """Hex digits of a digest: it tells apart what operators wrote, and guards nothing by itself."""
-FORM: Final = "4."
+FORM: Final = "5."
 """What a digest begins with. One of another form was taken of other fields, and says nothing of a change."""
 
 
@@ -55,7 +60,13 @@ def strictness(policy: Policy, module: str) -> tuple[float, ...]:
 @lru_cache(1_024)
 def _numbers(policy: Policy, module: str) -> tuple[tuple[str, float], ...]:
     readings = ((name, READINGS[name], value) for name, value in _read(policy, module).items())
-    return tuple((name, number) for name, reading, value in readings if reading for number in reading(value))
+    return tuple(named for name, reading, value in readings if reading for named in _named(name, reading(value)))
+
+
+def _named(field: str, numbers: tuple[float, ...]) -> Iterable[tuple[str, float]]:
+    """Return each number with the field it is of; those of ``detect.reach`` are of a reach each."""
+    names = [f"{field}.{reach}" for reach in Reach] if field == _REACHES else [field] * len(numbers)
+    return zip(names, numbers, strict=True)
 
 
 def _read(policy: Policy, module: str) -> dict[str, Any]:
@@ -82,21 +93,32 @@ def _unread(policy: Policy, module: str) -> frozenset[str]:
 
 
 def loosened(
-    policy: Policy, module: str, tier: Tier | None, digest_then: str, strictness_then: tuple[float, ...]
+    policy: Policy,
+    module: str,
+    tier: Tier | None,
+    reach: Reach | None,
+    digest_then: str,
+    strictness_then: tuple[float, ...],
 ) -> bool:
     """Whether a rule was changed since in any way but to be stricter: then somebody decided that more may land.
 
-    ``tier`` is the write's, where it is known: the factors of other tiers decide nothing about it.
+    ``tier`` and ``reach`` are the write's, where they are known: what is said of others decides nothing about it.
     """
     if not digest_then.startswith(FORM):
         return False  # nobody can tell, so what it held is shown first
     if digest_then != digest(policy, module):
         return True
     both = zip(_numbers(policy, module), strictness_then, strict=False)
-    return any(now < then for (name, now), then in both if tier is None or _is_about(name, tier))
+    return any(now < then for (name, now), then in both if _is_about(name, tier, reach))
 
 
-def _is_about(field: str, tier: Tier) -> bool:
-    """Whether a field decides about writes of a tier."""
+def _is_about(field: str, tier: Tier | None, reach: Reach | None) -> bool:
+    """Whether a field decides about writes of a tier and a reach; None: of any."""
     section, _, name = field.rpartition(".")
-    return not section.endswith(".per_tier") or name == FIELD_OF[tier]
+    if section.endswith(".per_tier"):
+        return tier is None or name == FIELD_OF[tier]
+    if reach is None or section not in (_REACHES, "wording"):
+        return True
+    if name in ("with_pattern", "with_pattern_own"):
+        return (name == "with_pattern_own") == (reach is Reach.OWN)
+    return name not in set(Reach) or name == reach

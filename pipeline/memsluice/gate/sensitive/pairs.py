@@ -1,6 +1,7 @@
 """Secrets that stand beside a user or in a command: ``curl -u bob:…``, ``mysql -p…``, "login admin / …", cookies."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from functools import partial
 
@@ -53,6 +54,8 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 """A user and a password in a call: ``auth=("bob", "…")``, ``smtp.login('bob', '…')``."""
+_AUTH = re.compile(r"auth[\"']?\s{0,2}[:=]\s{0,2}[\"']?([A-Za-z0-9+/_-]{8,}={0,2})")
+"""A user and a password as Docker and npm keep them: in Base64, with a colon between."""
 _CALL_HINTS = ("auth", "login", "credential")
 _ORACLE = re.compile(
     r"(?:jdbc:oracle:\w{2,5}:|(?:sqlplus|sqlldr|expdp|impdp)[ \t](?:-\w+[ \t]){0,3})[\"']?"
@@ -162,6 +165,17 @@ def _written(pattern: re.Pattern[str], hints: tuple[str, ...], text: str, lower:
             yield Span("password", *match.span(1))
 
 
+def _kept(text: str, lower: str) -> Iterator[Span]:
+    for match in matches(_AUTH, text, lower, ("auth",)):
+        try:
+            inner = b64decode(match[1] + "=" * (-len(match[1]) % 4), altchars=b"-_", validate=True).decode("ascii")
+        except ValueError:
+            continue
+        user, _, password = inner.partition(":")
+        if user and password and inner.isprintable():
+            yield Span("password", *match.span(1))
+
+
 def _records(text: str, lower: str) -> Iterator[Span]:
     for match in matches(_RECORD, text, lower, _RECORD_HINTS):
         said, first = f'{match["name"]}: "{match["value"]}"', match.start("value") - len(match["name"]) - 3
@@ -193,6 +207,7 @@ SEARCHES = (
     Search(_ORACLE_HINTS, partial(_written, _ORACLE, _ORACLE_HINTS)),
     Search((":5432:",), _pgpass),
     Search(("wifi:",), partial(_written, _WIFI, ("wifi:",))),
+    Search(("auth",), _kept),
     Search(("value",), _records),
     Search(("cookie",), _cookies),
     Search(_SESSION_HINTS, _sessions),

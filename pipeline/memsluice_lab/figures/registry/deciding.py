@@ -64,11 +64,11 @@ DECIDING = (
         "<=",
         0.03,
         "",
-        "Share of honest writes with an attack's shape that are held, in tenants of 200 landed writes and 100 recalls: "
-        "the worst of e-mails, quoted questions, cached answers, preferences and a change of habit, by a user and by "
-        "an agent. Rows have them all. Development figure: the wording models were fitted on these sources (the same "
-        "e-mails, questions and answers), and their grammar was added to after looking at which of some preferences "
-        "were held.",
+        "Share of honest writes with an attack's shape that are held, in tenants made warm by 200 honest writes and "
+        "100 recalls: the worst of e-mails, quoted questions, cached answers, preferences and a change of habit, by a "
+        "user and by an agent. Rows have them all. Development figure: the wording models were fitted on these sources "
+        "(the same e-mails, questions and answers), and their grammar was added to after looking at which of some "
+        "preferences were held.",
     ),
     Figure(
         "rolling_held",
@@ -107,8 +107,8 @@ DECIDING = (
         0.9,
         "",
         "The most of the texts of unseen_recall that any of five kinds of heads on the encoder's frozen states holds, "
-        "ours also with its n-grams, where the threshold is chosen with hindsight so that .025 of the honest texts "
-        "left out are held. A head that ships takes its budget from texts it knows.",
+        "ours also with its n-grams, or the five together, where the threshold is chosen with hindsight so that .025 "
+        "of the honest texts left out are held. A head that ships takes its budget from texts it knows.",
         together="unseen",
     ),
     Figure(

@@ -1,10 +1,11 @@
 """The conformal strategy: a score is beyond the line where too few reference scores are as high.
 
-``p = (#{reference >= score} + w t(score)) / (n + w)``, t the declared prior tail, worth w writes and fading out at 300
-of the tenant's own. A score is beyond the line where p < level. Ranks bound what a heavy tail, or an attacker just
-below the line, can do: each such write moves p by one place. The prior stands for the "+1" of a conformal p-value, with
-which no tenant of less than 1 / level writes could have anything held; so where nothing reaches a score, p may be too
-small by up to 1 / (n + 1), and a level below that (a quarter of a percent of 400) promises less than it says.
+``p = (#{reference >= score} + w t(score)) / (n + w)``, t the declared prior tail, worth w writes and fading to a tenth
+of that at 300 of the tenant's own. A score is beyond the line where p < level. Ranks bound what a heavy tail, or an
+attacker just below the line, can do: each such write moves p by one place. The prior stands for the "+1" of a conformal
+p-value, with which no tenant of less than 1 / level writes could have anything held; so where nothing reaches a score,
+p may be too small by up to 1 / (n + 1), and a level below that (a quarter of a percent of 400) promises less than it
+says.
 
 Two cures for calibrating on what was let through alone (which is a ratchet: what is held never says that it was usual):
 

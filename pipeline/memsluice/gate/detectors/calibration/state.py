@@ -24,7 +24,7 @@ RECENT_MAX = 32
 DIGITS = 6
 
 
-def tag(event_id: str) -> str:
+def event_tag(event_id: str) -> str:
     """Return eight hex digits that stand for an event."""
     return sha256(event_id.encode()).hexdigest()[:TAG_DIGITS]
 
@@ -69,10 +69,8 @@ class State(Struct, frozen=True):
 
     def landed(self, settings: Settings, event_id: str, value: float) -> "State":
         """Return the state after one more write landed over a trusted channel."""
-        name = tag(event_id)
+        name = event_tag(event_id)
         if settings.frozen or name in self.tags:
-            return self
-        if settings.name == "fixed" and len(self.values) >= settings.full:
             return self
         values = np.append(self.values, round(value, DIGITS))[-settings.window :]
         return replace(self, values=values, tags=(*self.tags, name)[-settings.window :])
@@ -86,7 +84,7 @@ class State(Struct, frozen=True):
         """
         if settings.frozen or not (settings.gamma or settings.credit):
             return self
-        name = tag(event_id)
+        name = event_tag(event_id)
         if name in self.recent:
             return self
         number = self.screened_total + 1

@@ -5,7 +5,8 @@
 - ``composite``: watermark, score or proactive probes (Appendix C);
 - ``weighted``: the weighted sum of Section 5, which Appendix C deprecates.
 
-Every term is a finding of its own; the composite's watermark is absent where the policy names no seed.
+Every term is a finding of its own, but for those of the sum; the composite's watermark is absent where the policy
+names no seed.
 """
 
 from functools import lru_cache, partial

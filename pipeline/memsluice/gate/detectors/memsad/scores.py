@@ -190,10 +190,10 @@ def certified_radius(sigma: float, bound: float, *, kappa: float) -> float:
     return kappa * sigma + bound
 
 
-def window_optimal(sigma: float, drift: float, *, constant: float = 1.0) -> float:
+def window_optimal(sigma: float, drift: float) -> float:
     """Return m* of Theorem 12: the history size that balances estimation error against drift per step.
 
-    m* = constant (sigma / Delta)^(2/3). The theorem gives the rate only; a constant of 1 is Appendix B.5's balance
+    m* = (sigma / Delta)^(2/3). The theorem gives the rate only; its constant, 1 here, is Appendix B.5's balance
     sigma / sqrt(m) = m Delta. Infinite without drift.
     """
-    return math.inf if drift == 0 else constant * (sigma / drift) ** (2 / 3)
+    return math.inf if drift == 0 else (sigma / drift) ** (2 / 3)

@@ -20,9 +20,9 @@ Z_MIN = 1.5
 PADDING_MAX = 4_096
 
 
-def z_score(green: int, length: int, gamma: float = GAMMA) -> float:
+def z_score(green: int, length: int) -> float:
     """Return z for ``green`` of ``length`` >= 1 characters or tokens on the green list."""
-    return (green - gamma * length) / math.sqrt(gamma * (1 - gamma) * length)
+    return (green - GAMMA * length) / math.sqrt(GAMMA * (1 - GAMMA) * length)
 
 
 def green_list(seed: str) -> frozenset[str]:

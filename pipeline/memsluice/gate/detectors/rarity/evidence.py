@@ -22,7 +22,7 @@ What is usual for a tenant must be usual without a quarter of its writes, whoeve
 can make anything usual by writing it often; so before a value counts as usual, the principals that show it most are
 left out, up to QUARTER of the reference: the ranks are then those of a tenant in which nobody did that, as long as the
 attackers among its writers have no larger share. The same holds against many small accounts. A principal with a larger
-share of the reference is never left out, nor is what a reviewer let in.
+share of the reference is never left out, nor is what a reviewer let in, an operator wrote, or a verified user himself.
 
 Weights and threshold were chosen on the nine streams that the figures of docs/detection.md are of, and on two more
 draws of them: those are figures of a development set. That page says what each is worth.
@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsluice.gate.detectors.numeric.compiled import compiled
+from memsluice.gate.detectors.wording.classifier import CENTRE, WIDTH
 
 COLUMNS = ("c", "q", "r", "w", "u", "g", "a")
 """Values of an entry: what its wording shows, carries a question, repetition, nearness to a question, coverage, G, and
@@ -41,12 +42,11 @@ how far MEMSAD's score was above its threshold. Rows of older versions end befor
 C, Q, R, W, U, G, A = range(len(COLUMNS))
 QUARTER = 0.25
 VOUCHED = 0
-"""Code of entries that are never left out: a reviewer's, an operator's, and those of whom the writer is unknown."""
+"""Code of entries that are never left out: what a reviewer let in, an operator's, a verified user's, and those of whom
+the writer is unknown."""
 SHOWN = 1e-9
 """Values that differ by less are the same: rows keep four digits."""
 PRIOR_WEIGHT = 100.0
-WORDING_CENTRE, WORDING_WIDTH = -2.2, 0.55
-"""The logistic prior of C on honest texts."""
 QUESTION_PRIOR = 0.01
 OWN = 0.5
 """The value Q of a question in a text that reaches nobody but its writer: it is usual like any other, and no evidence,
@@ -199,7 +199,7 @@ def parts(
     Rows ``places``, shape (n,), of ``table`` have the values of landed writes, ``owners`` who wrote them; ``habitual``
     says that the tenant's writes carry questions anyway.
     """
-    tail = logistic_tail(values[C], WORDING_CENTRE, WORDING_WIDTH)
+    tail = logistic_tail(values[C], CENTRE, WIDTH)
     wording = 0.2 * max(values[C] + 0.5, 0.0) + 0.65 * _rare(values[C], _column(table, places, C), owners, tail)
     question, repeated = 0.0, 0.0
     if values[Q] == 1 and values[U] >= COVERED and len(places) >= COLD_WRITES and not habitual:

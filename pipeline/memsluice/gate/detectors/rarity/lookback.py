@@ -2,10 +2,11 @@
 
 A recall is held against the entries nearest to it, at most CANDIDATES of them; whatever now shows the shape of an
 attack on that very question is to leave. The same evidence and the same threshold decide as for a write. An entry with
-good lineage, an operator's, one that a reviewer let in, and one that somebody vouched for since it landed (by promoting
-it, lifting its label, renewing it) are never looked at again, nor is what landed where the policy's ``detect.reach``
-did not hold: they take no candidate's place and none of the budget. Nor does what lies nowhere any more: it is not
-moved, and what was withdrawn leaves the reference. The budget is that of the tier that an entry has.
+good lineage, an operator's, a verified user's, one that a reviewer let in, and one that somebody vouched for since it
+landed (by promoting it, lifting its label, renewing it) are never looked at again, nor is what landed where the
+policy's ``detect.reach`` did not hold: they take no candidate's place and none of the budget. Nor does what lies
+nowhere any more: it is not moved, and what was withdrawn leaves the reference. The budget is that of the tier that an
+entry has.
 
 Others' entries take at most half of the places, since none of them reaches the asker until somebody promotes it, and
 one principal's a quarter (:mod:`memsluice.gate.detectors.rarity.candidate_quota`).

@@ -50,7 +50,7 @@ from memsluice.gate.policy.model import SIGNALS, DetectPolicy
 from memsluice.gate.state.tags import tag
 
 HABITUAL = 0.5
-"""Share of questions among the last screened writes from which on they are the tenant's habit: nobody is locked out."""
+"""Share of questions among the last screened writes beyond which they are the tenant's habit: nobody is locked out."""
 SCORE_PRIOR = (0.01, 1.2, 0.3)
 """Prior tail of G on honest writes: a hundredth beyond 1.2, falling by e every 0.3."""
 SCORE_PRIOR_WEIGHT = 30.0
@@ -194,15 +194,15 @@ def weigh(
     *,
     tier: Tier | None = None,
     without: int | None = None,
-    window: int | None = None,
 ) -> Evidence:
-    """Return the evidence that a write's values are, against the tenant's last ``window`` landed entries.
+    """Return the evidence that a write's values are, against the tenant's last ``policy.window`` landed entries.
 
     ``tier`` is the write's, by whose factor the budget goes; None where nothing is held by what is found.
     ``without`` leaves an entry out: the one that is looked at again. What is not among the policy's signals is nothing.
     """
-    window = window or policy.window
-    places, owners = (_reference(some, window, without) for some in (memory.table.places, memory.standing.owners))
+    places, owners = (
+        _reference(some, policy.window, without) for some in (memory.table.places, memory.standing.owners)
+    )
     habitual = memory.habit.beyond(HABITUAL, memory.standing)
     found = parts(values, memory.table.matrix, places, owners, habitual)
     worth = [part if name in policy.signals else 0.0 for name, part in zip(SIGNALS, found, strict=True)]

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from memsluice.envelope.seals import Wording
 from memsluice.events.codes import unescaped
 from memsluice.gate.detectors.numeric.compiled import FOUR, SIX, rounded
-from memsluice.gate.detectors.rarity.evidence import WORDING_CENTRE, WORDING_WIDTH
 from memsluice.gate.detectors.wording import tokens
 from memsluice.gate.detectors.wording.text import letters_of, places
 from memsluice.gate.detectors.wording.tokens import Indices
 
 LOGIT_MAX = 8.0
 P_MIN = 1e-6
+CENTRE, WIDTH = -2.2, 0.55
+"""The logistic distribution of honest texts' scores, by definition of the score."""
 
 
 class Grams(Struct, frozen=True):
@@ -76,7 +77,7 @@ class Judged(Struct, frozen=True):
     @property
     def score(self) -> float:
         """The same on the scale of the evidence: what its logistic prior has this share beyond."""
-        return rounded(WORDING_CENTRE - WORDING_WIDTH * _logit(self.p), FOUR)
+        return rounded(CENTRE - WIDTH * _logit(self.p), FOUR)
 
 
 class Classifier(Struct, frozen=True):

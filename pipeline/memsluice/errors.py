@@ -39,6 +39,7 @@ MemsluiceError
 ├── NotRemembered              a memory's write did not become an entry that its writer can read
 │   ├── WriteHeld              it waits in quarantine for a person, or lies outside as data; nothing is lost
 │   ├── WriteRefused           it was rejected, or is a dead letter
+│   ├── LandedElsewhere        it landed under another key, from which a secret was taken out
 │   ├── LandingUnknown         nothing was heard of it in time: it may still land
 │   └── BatchNotRemembered     some of several were not; has every one's result
 ├── ExtractionFailed           no facts were made of an outside text: it was observed, and nothing of it was written

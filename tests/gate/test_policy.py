@@ -143,8 +143,8 @@ ONLY_REPORTED = "what is unusual for the tenant is only reported"
             f"wording: {{own: 0, relied: 0}}\n{UNSEARCHED}",
             {f"wording.{reach}": "0, so nothing of that reach is held for its wording" for reach in ("own", "relied")}
             | {
-                "instructions.enabled": "false: no pattern, no order to set aside what was told and no form of facts "
-                "is looked for"
+                "instructions.enabled": "false: the gate looks for no instruction pattern, for no order to set aside "
+                "what agents were told, and at no form of facts"
             },
         ),
         (
@@ -193,10 +193,14 @@ def test_lint_warns_of_limits_that_a_partial_map_drops(text, where, tiers) -> No
 @pytest.mark.parametrize(
     ("text", "where", "told"),
     [
-        ("shared: 0.01", "shared", "smaller than `relied`, so what reaches more people is held less"),
-        ("own: 0.014, relied: 0.013", "relied", "smaller than `own`, so what reaches more people is held less"),
-        ("own: 0.06, relied: 0.06", "with_pattern_own", "smaller than `own`, so it does nothing there"),
-        ("with_pattern: 0.05", "with_pattern", "smaller than `shared`, so it does nothing there"),
+        ("shared: 0.01", "shared", "the budget is smaller than `relied`, so what reaches more people is held less"),
+        (
+            "own: 0.014, relied: 0.013",
+            "relied",
+            "the budget is smaller than `own`, so what reaches more people is held less",
+        ),
+        ("own: 0.06, relied: 0.06", "with_pattern_own", "the budget is smaller than `own`, so it does nothing there"),
+        ("with_pattern: 0.05", "with_pattern", "the budget is smaller than `shared`, so it does nothing there"),
     ],
 )
 def test_lint_warns_of_budgets_in_no_order(text: str, where: str, told: str) -> None:

@@ -72,9 +72,10 @@ def test_no_text_is_hostile_and_honest() -> None:
 
 
 def test_no_word_alone_tells_the_class() -> None:
-    """Words that attacks are known by stand in honest templates as well, in English at least as often."""
+    """Words that attacks are known by stand in honest templates as well, in English at least half as often."""
+    every = [one for numbers in (FIRST, LATER, LATEST) for one in templates(numbers)]
     for word in ("ignore", "always", "never", "from now on", "remember", "system prompt", "password", "admin"):
-        said = Counter(one.label for one in every_template() if one.language == "en" and word in one.text.casefold())
+        said = Counter(one.label for one in every if one.language == "en" and word in one.text.casefold())
         assert said[0] >= max(said[1] / 2, 1), (word, said)
 
 

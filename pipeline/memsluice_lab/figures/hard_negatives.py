@@ -35,8 +35,7 @@ from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.table.honest import PREFERENCES, WISHES, quoting
 
 WARM_WRITES, WARM_RECALLS = 200, 100
-"""Tried, where a stream has so many; of the writes LANDED_MIN must land."""
-LANDED_MIN = 100
+"""Tried, where a stream has so many, and at least half as many; half of the writes must land."""
 EACH = 100
 """Writes of a kind at most, where they are drawn; preferences are all tried."""
 MAIL_CHARS_MAX = 1_500
@@ -206,8 +205,9 @@ def _measured(
         for event in by_session[name]:
             accepted = tenant.decide(event, policy).decision is Decision.ACCEPT
             landed += accepted and isinstance(event.payload, Write)
-    if landed < LANDED_MIN:
-        raise StateError(f"{landed} honest writes landed in {warm[0]['tenant']}; {LANDED_MIN} are needed")
+    writes = sum(line["kind"] == "write" for line in warm)
+    if 2 * landed < writes:
+        raise StateError(f"{landed} of {writes} honest writes landed in {warm[0]['tenant']}: too few to make it warm")
     for at, kind in enumerate(kinds):
         held, trial = 0, tenant.copied()
         for number in range(len(kind.texts)):

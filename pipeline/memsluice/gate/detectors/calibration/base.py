@@ -26,8 +26,8 @@ class Settings(Struct, frozen=True):
     """What a policy says of a calibration. Scores may lie anywhere; a higher one is more suspicious.
 
     ``window`` reference scores are kept; below ``full`` of them the tenant is warming, and below ``least`` cold. The
-    fixed strategy goes by the first ``full`` of those it is given: of MEMSAD's reference, which then takes no more, the
-    first that ever came; over the default detector's scores, of which the last ``window`` count, the
+    fixed strategy goes by the first ``full`` of those it is given: of a state that keeps its own scores, or MEMSAD's
+    reference, the first that ever came; over the default detector's scores, of which the last ``window`` count, the
     first of these, so that its line rolls. Until ``full``, a strategy of mean and deviation judges by
     ``prior_threshold``. ``alpha`` is the budget of the conformal strategy, ``gamma`` the step of its level (0: the
     level stays at alpha), ``factor`` what the level is multiplied by for the trust tier of the write, ``credit``

@@ -72,6 +72,8 @@ class State(Struct, frozen=True):
         name = event_tag(event_id)
         if settings.frozen or name in self.tags:
             return self
+        if settings.name == "fixed" and len(self.values) >= settings.full:
+            return self
         values = np.append(self.values, round(value, DIGITS))[-settings.window :]
         return replace(self, values=values, tags=(*self.tags, name)[-settings.window :])
 

@@ -190,16 +190,24 @@ def _four(value: float) -> float:
     return float(np.rint(value * 1e4) / 1e4)
 
 
-@compiled("UniTuple(float64, 6)(float64[::1], float64[:,::1], int64[::1], int64[::1], boolean)")
-def parts(
-    values: Values, table: Values, places: NDArray[np.int64], owners: Owners, habitual: bool
-) -> tuple[float, float, float, float, float, float]:
+Parts = tuple[float, float, float, float, float, float]
+
+
+def parts(values: Values, table: Values, places: NDArray[np.int64], owners: Owners, habitual: bool) -> Parts:
     """Return the parts of G, in its order, of a write's values, shape (len(COLUMNS),), of four digits.
 
     Rows ``places``, shape (n,), of ``table`` have the values of landed writes, ``owners`` who wrote them; ``habitual``
     says that the tenant's writes carry questions anyway.
     """
-    tail = logistic_tail(values[C], CENTRE, WIDTH)
+    found: Parts = _parts(values, table, places, owners, habitual, logistic_tail(values[C], CENTRE, WIDTH))
+    return found
+
+
+@compiled("UniTuple(float64, 6)(float64[::1], float64[:,::1], int64[::1], int64[::1], boolean, float64)")
+def _parts(
+    values: Values, table: Values, places: NDArray[np.int64], owners: Owners, habitual: bool, tail: float
+) -> Parts:
+    """Return the parts; ``tail`` is the prior's of the write's wording."""
     wording = 0.2 * max(values[C] + 0.5, 0.0) + 0.65 * _rare(values[C], _column(table, places, C), owners, tail)
     question, repeated = 0.0, 0.0
     if values[Q] == 1 and values[U] >= COVERED and len(places) >= COLD_WRITES and not habitual:

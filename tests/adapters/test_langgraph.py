@@ -11,7 +11,7 @@ from memsluice import Origin, Session
 from memsluice.adapters.langgraph import GatedStore, session_of_config
 from memsluice.adapters.langgraph.filters import matches
 from memsluice.clock import wall_ms
-from memsluice.errors import BatchNotRemembered, ConfigError, InvalidArgument, NotRemembered, WriteHeld
+from memsluice.errors import BatchNotRemembered, ConfigError, InvalidArgument, LandedElsewhere, NotRemembered, WriteHeld
 from memsluice.memory.embedded import EmbeddedGate
 
 PLACE = ("users", "ada")
@@ -69,7 +69,7 @@ def test_an_order_in_a_namespace_or_a_key_is_held(store, place) -> None:
 @pytest.mark.parametrize("key", ["AKIAIOSFODNN7EXAMPLE", "password: hunter2hunter2"])
 def test_a_key_that_looks_like_a_secret_is_told(store, key) -> None:
     """The gate takes it out, so the item lies where nobody looks for it: the put raises and says so."""
-    with pytest.raises(WriteHeld, match="another key"):
+    with pytest.raises(LandedElsewhere, match="another key"):
         store.put(("memories",), key, {"n": 1})
 
 

@@ -169,6 +169,19 @@ def test_a_rule_is_looser_where_what_it_reads_lets_more_in(
     assert not parts.loosened(after, module, *whose, said[0].removeprefix(parts.FORM), said[1])
 
 
+@pytest.mark.parametrize("between", [{}, {"memsad": {"history_size": 1, "kappa": 9.0}}])
+def test_a_policy_that_refuses_it_outright_forgets_no_rule(between: dict[str, Any]) -> None:
+    """A replay under a policy by which the write is too long looks at nothing else: what held it before holds it
+    still, whatever that policy says of the rule, and the policy of before that is put back lets nothing in unread."""
+    core, entry = held_by_memsad()
+    before = core.policy
+    core.policy = laid_over(before, {"content_bytes_max": 1, **between})
+    replay(core, entry)
+    assert set(row(core, "e1")["codes"]) == {"limits.content_bytes", "memsad.above_threshold"}
+    core.policy = before
+    assert replay(core, entry).verdict.reasons == ("replay.recalibrated",)
+
+
 def held_for_two_reasons() -> tuple[Core, Sealed]:
     """Return a core whose MEMSAD held a write that was beyond its writer's rate, too, and has forgotten why."""
     policy = {"detector": "memsad", "memsad": {"history_size": 1}, "writes_per_day": {"user_observed": 1}}

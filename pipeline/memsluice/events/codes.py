@@ -125,10 +125,10 @@ class _Parts:
 
     def gathered(self, text: str, first: int, end: int) -> None:
         """Take letters of the text without what stands between any two; of more than one mark a blank is left, and of a
-        blank where most letters have another mark between."""
+        blank where most letters have another mark between and nowhere are more than one."""
         letters = [letter.start() for letter in _LETTERS.finditer(text, first, end)]
         gaps = [text[at + 1 : after] for at, after in pairwise(letters)]
-        marked = sum(not gap.isspace() for gap in gaps) * 2 > len(gaps)
+        marked = max(map(len, gaps)) == 1 and sum(not gap.isspace() for gap in gaps) * 2 > len(gaps)
         for at, gap in zip(letters, [*gaps, ""], strict=True):
             self.plain(text, at, at + 1)
             if len(gap) > 1 or (marked and gap.isspace()):

@@ -2,6 +2,7 @@
 
 from memsluice.errors import (
     BatchNotRemembered,
+    LandedElsewhere,
     LandingUnknown,
     LimitExceeded,
     MalformedEvent,
@@ -29,6 +30,8 @@ def not_remembered(error: NotRemembered | LimitExceeded | MalformedEvent) -> str
         return "NOT known to be remembered: no answer came in time, and it may still be kept"
     if isinstance(error, BatchNotRemembered):
         return "NOT all of it was remembered: the rest was held or refused. Do not say that it was saved"
+    if isinstance(error, LandedElsewhere):
+        return "Remembered, but under another name than its own: that looks like a secret. Use one that says less"
     if isinstance(error, WriteRefused):
         return "NOT remembered: it was refused. Do not try again, and do not say that it was saved"
     return "NOT remembered: it waits for a person's review. Do not try again, and do not say that it was saved"

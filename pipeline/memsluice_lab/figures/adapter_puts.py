@@ -14,7 +14,7 @@ from weaviate.classes.config import Configure, DataType, Property
 from weaviate.classes.query import Filter
 
 from memsluice.encoder import Encoder, load_encoder
-from memsluice.errors import NotRemembered, StateError, WriteHeld
+from memsluice.errors import LandedElsewhere, NotRemembered, StateError, WriteHeld
 from memsluice.stores.weaviate.admin import client
 from memsluice.stores.weaviate.store import address_of
 from memsluice.topics import names
@@ -35,7 +35,7 @@ PLAIN = (IN_MEMORY, WEAVIATE, MEM0)
 WHOLE = (GATED.format("MCP"),)
 """Reads a person's whole graph at every call, as the tools that it offers do: its time is the graph's size. So each of
 its rounds has a person, and a graph of one entity, of its own."""
-HELD = (WriteHeld, NotRemembered)
+HELD = (WriteHeld, LandedElsewhere, NotRemembered)
 """What a plain sentence raises where what an adapter writes around it was taken for an order; MCP's tools say no more
 than that it was not remembered."""
 Times = dict[str, list[float]]

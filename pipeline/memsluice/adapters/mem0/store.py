@@ -95,8 +95,9 @@ class GatedVectorStore(VectorStoreBase):  # type: ignore[misc]  # mem0 says noth
     ) -> None:
         """Write memories; said again under the same ids they are written once.
 
-        Raises WriteHeld, WriteRefused, LandingUnknown or, of several, BatchNotRemembered; mem0 then says each again by
-        itself and drops those that fail: :func:`~memsluice.adapters.mem0.attaching.attach` has them raised after all.
+        Raises WriteHeld, WriteRefused, LandedElsewhere, LandingUnknown or, of several, BatchNotRemembered; mem0 then
+        says each again by itself and drops those that fail: :func:`~memsluice.adapters.mem0.attaching.attach` has them
+        raised after all.
         """
         names = [str(one) for one in ids or (uuid4() for _ in vectors)]
         said = payloads or [{} for _ in names]

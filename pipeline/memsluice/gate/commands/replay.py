@@ -169,11 +169,14 @@ def _unread(row: ReviewRow, command: Command, again: Draft) -> Finding | None:
 def _unchanged(row: ReviewRow, again: Draft) -> dict[str, Weighed | None]:
     """Return the rules on contents that held a write, find nothing now, and are as strict as they were, or stricter.
 
-    A row of before says no part: it counts as unchanged.
+    A row of before says no part: it counts as unchanged. So does every rule where something else rejects the write, for
+    then none of them looked at it.
     """
     asked, held = _asked(again), {rule_of(code) for code in row.codes}
     gone = [one for one in parts.CONTENT if one in held and not any(rule_of(code) == one for code in asked)]
     was = {one: row.weighed.get(one) for one in gone}
+    if again.default.tier is None:
+        return was
     return {one: old for one, old in was.items() if old is None or _as_strict(again, one, old)}
 
 

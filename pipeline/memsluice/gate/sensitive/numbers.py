@@ -74,7 +74,7 @@ _SSN_BEFORE = re.compile(
     r"|[ ]?\() ?(?:\S{1,15} )?\Z"
 )
 _SSN_WORD = re.compile(
-    r"(?<![A-Za-z])(?:ssn|social(?=\sis\s)|social[ -]security(?:[ -](?:number|no\.?|nr\.?|card))?)(?![A-Za-z])"
+    r"(?<![A-Za-z])(?:ssn|social[ -]security(?:[ -](?:number|no\.?|nr\.?|card))?)(?![A-Za-z])"
     r"[ \t:=#\"'(-]{0,4}(?:(?:number|no\.?|is|was|ist|es|of [^\n0-9]{1,30} is)[ \t:=#\"'(-]{0,4}){0,3}",
     re.IGNORECASE,
 )

@@ -54,7 +54,7 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 """A user and a password in a call: ``auth=("bob", "…")``, ``smtp.login('bob', '…')``."""
-_AUTH = re.compile(r"auth[\"']?\s{0,2}[:=]\s{0,2}[\"']?([A-Za-z0-9+/_-]{8,}={0,2})")
+_AUTH = re.compile(r"auth[\"'\\]{0,2}\s{0,4}[:=]\s{0,4}[\"'\\]{0,2}([A-Za-z0-9+/_-]{8,}={0,2})", re.IGNORECASE)
 """A user and a password as Docker and npm keep them: in Base64, with a colon between."""
 _CALL_HINTS = ("auth", "login", "credential")
 _ORACLE = re.compile(
@@ -165,14 +165,18 @@ def _written(pattern: re.Pattern[str], hints: tuple[str, ...], text: str, lower:
             yield Span("password", *match.span(1))
 
 
+def _no_value(password: str) -> bool:
+    return NO_PASSWORD.fullmatch(password) is not None or any(letter.isspace() for letter in password)
+
+
 def _kept(text: str, lower: str) -> Iterator[Span]:
     for match in matches(_AUTH, text, lower, ("auth",)):
         try:
-            inner = b64decode(match[1] + "=" * (-len(match[1]) % 4), altchars=b"-_", validate=True).decode("ascii")
+            inner = b64decode(match[1] + "=" * (-len(match[1]) % 4), altchars=b"-_", validate=True).decode()
         except ValueError:
             continue
-        user, _, password = inner.partition(":")
-        if user and password and inner.isprintable():
+        user, _, password = inner.rstrip("\r\n").partition(":")
+        if user and password and f"{user}{password}".isprintable() and not _no_value(password):
             yield Span("password", *match.span(1))
 
 

@@ -114,7 +114,7 @@ _FORMS = (
     _form("token", "mfa.", r"[\w-]{80,}"),
     _form("token", "dt0", r"[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}"),
     _form("token", "sha256~", r"[\w-]{43}"),
-    _Form("token", "SSWS ", re.compile(r"SSWS[ ]([\w-]{20,})"), _any),
+    _Form("token", "SSWS ", re.compile(r"(?<![A-Za-z0-9])SSWS[ ]([\w-]{20,})"), _random),
     *(_form("token", one, r"[\w-]{20,}(?:[.=][\w.=-]*\w)?", _random) for one in _VENDORS),
     _Form("token", ".atlasv1.", re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}"), _any),
     _Form("token", ":AA", re.compile(r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[\w-]{32,}"), _any),
@@ -141,10 +141,11 @@ _AUTHORIZATION = re.compile(
 _DISCORD = re.compile(r"[MNO](?<![\w.-].)[\w-]{23,27}\.[\w-]{6,7}\.[\w-]{27,}(?![\w-])")
 _URL_RUN = re.compile(r"[^\s\"'<>`]*")
 _PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|$)")
-_PUBLIC_HOST = re.compile(r"@[\w.-]*\bingest\b")
-"""Behind a key of Sentry's, which stands in web pages."""
+_OWNER = re.compile(r"https?://([A-Za-z0-9_-]{20,})(?::(?:x-oauth-basic)?)?@(?![\w.-]*\bsentry\b)", re.IGNORECASE)
+"""A token that stands in an address as the user, without a password; Sentry's keys stand in web pages."""
+_FIGURES = re.compile(r"[0-9]")
 NO_PASSWORD = re.compile(
-    r"(?:<.*|\$.*|%.*%|\{.*|\[.*|[*x.]+|pass(?:word|wd)?|pwd?|secret|token|your[_-]?\w*|x-oauth\w*(?:-basic)?|\[redacted.*)",
+    r"(?:<.*|\$.*|%.*%|\{.*|\[.*|[*x.]+|pass(?:word|wd)?|pwd?|secret|token|your[_-]?\w*|x-oauth-basic|\[redacted.*)",
     re.IGNORECASE,
 )
 
@@ -196,19 +197,20 @@ def _tokens(text: str, _: str) -> Iterator[Span]:
 def _addresses(text: str, _: str) -> Iterator[Span]:
     """Yield the passwords of addresses with a user: up to the last ``@`` of the address, whatever is in between. Where
     there is none, a user that is as random as a token."""
+    for owner in _OWNER.finditer(text):
+        if _random(owner[1]) and len(_FIGURES.findall(owner[1])) >= 3:
+            yield Span("token", *owner.span(1))
     at = text.find("://")
     while at >= 0:
         following = text.find("://", at + 3)
         run = _URL_RUN.match(text, at + 3, len(text) if following < 0 else following)
         end = at + 3 if run is None else run.end()
         colon, last = text.find(":", at + 3, end), text.rfind("@", at + 3, end)
-        name = colon if 0 <= colon < last else last
-        if last > at + 3 and not {*"/?#@"} & {*text[at + 3 : name]}:
-            value = text[name + 1 : last]
-            if value and not _PORT.match(value) and not NO_PASSWORD.fullmatch(value):
-                yield Span("password", name + 1, last)
-            elif "/" not in value and _random(text[at + 3 : name]) and not _PUBLIC_HOST.match(text, last, end):
-                yield Span("token", at + 3, name)
+        if 0 <= colon < last - 1 and not {*"/?#@"} & {*text[at + 3 : colon]}:
+            value = text[colon + 1 : last]
+            marked = value.startswith("x-oauth-basic@")
+            if not marked and not _PORT.match(value) and not NO_PASSWORD.fullmatch(value):
+                yield Span("password", colon + 1, last)
         at = following
 
 

@@ -17,7 +17,7 @@ _FOLDED = str.maketrans("άέήίόύώ", "αεηιουω", "\u0307\u0301")
 """Capitals have no accent in Greek, and İ is an i with a dot above."""
 _BEGINS = re.compile(
     r"(?:^|[\n.!?…。！？؟।,;:，；：،؛、()\[\]\"“”„«»「」『』'’*#>|/–—-]\s?"
-    r"|\b(?:et|puis|alors|maintenant|veuillez|plaît|y|luego|entonces|ahora|e|ed|poi|ora|agora|favore?|bitte|und|dann|jetzt"
+    r"|\b(?:and|then|now|please|also|just|so|must|et|puis|alors|maintenant|veuillez|plaît|y|luego|entonces|ahora|e|ed|poi|ora|agora|favore?|bitte|und|dann|jetzt"
     r"|nun|sofort|en|nu|dan|alsjeblieft|och|sedan|vänligen|i|oraz|teraz|proszę|następnie|a|nyní|teď|prosím|pak|и|а|теперь"
     r"|пожалуйста|просто|і|й|та|тепер|ласка|και|τωρα|παρακαλω|sekarang|tolong|harap|mohon|silakan|lalu|harus|và|hãy|xin"
     r"|vui lòng|bây giờ|ثم|الآن|رجاء|رجاءً|فضلك|يرجى|ו?עכשיו|אנא|נא)\s"
@@ -87,7 +87,24 @@ def _last(name: str, stems: str, verb: str, which: str, what: str, *, unless: st
 
 _JA_ASKS = "(?<!ないで)(?:ください|下さい)|なさい|せよ|しろ|してくれ|従え"
 _KO_ASKS = rf"(?:(?<!마)(?:세요|십시오|시오)|(?<![더마])라){_END}"
+_RULES = r"\b(?:instructions?|prompts?|rules?|guidelines?|directives?|directions|commands?|guardrails|safeguards)\b"
+_NOT_OF = r"(?!\s(?:in|inside|from|within|found|that|which|on|of|about|for|regarding|given|as|at|by|to|with|when|if)\b)"
+"""What is said of some rules alone, "in web pages", "about the newsletter", is a wish, and the models' to judge."""
+
+
+def _english() -> Language:
+    """Return English, whose verb has one form: behind "and" it tells as often as it asks, so there the rules must be
+    those before, and not all or somebody's own."""
+    verb = r"\b(?:ignore|disregard|forget|discard|override)\b"
+    before = _objects(r"\b(?:previous|prior|above|earlier|preceding|foregoing|initial|original|system)\b", _RULES, _GAP)
+    every = _objects(r"\b(?:all|your|safety|security)\b", _RULES, _GAP)
+    pattern = rf"(?:{verb}{_GAP}{before}|(?<!\band\s){verb}{_GAP}{every}){_NOT_OF}"
+    stems = ("ignore", "disregard", "forget", "discard", "override")
+    return Language("en", stems, re.compile(_written(pattern)), begins=True)
+
+
 LANGUAGES = (
+    _english(),
     _first(
         "ar",
         "تجاهل|انس|تتبع|تلتزم",

@@ -1,7 +1,8 @@
-"""An order to set aside what an agent was told before, in languages that the wording models know too little of.
+"""An order to set aside what an agent was told before, in twenty-five languages.
 
-"Ignore all previous instructions" needs no weighing in any language: it is held by itself (decision 0043). English is
-the wording models' and the published patterns'. The time is linear in the text, at worst some tenth of a second for one
+"Ignore all previous instructions" needs no weighing in any language: it is held by itself (decision 0043). The wording
+models know too little of most of these languages, and in English too little of an order that is one sentence with dull
+words. The time is linear in the text, at worst some tenth of a second for one
 of the largest size that begins an order everywhere.
 """
 

@@ -143,7 +143,6 @@ _URL_RUN = re.compile(r"[^\s\"'<>`]*")
 _PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|$)")
 _OWNER = re.compile(r"https?://([A-Za-z0-9_-]{20,})(?::(?:x-oauth-basic)?)?@(?![\w.-]*\bsentry\b)", re.IGNORECASE)
 """A token that stands in an address as the user, without a password; Sentry's keys stand in web pages."""
-_FIGURES = re.compile(r"[0-9]")
 NO_PASSWORD = re.compile(
     r"(?:<.*|\$.*|%.*%|\{.*|\[.*|[*x.]+|pass(?:word|wd)?|pwd?|secret|token|your[_-]?\w*|x-oauth-basic|\[redacted.*)",
     re.IGNORECASE,
@@ -198,7 +197,7 @@ def _addresses(text: str, _: str) -> Iterator[Span]:
     """Yield the passwords of addresses with a user: up to the last ``@`` of the address, whatever is in between. Where
     there is none, a user that is as random as a token."""
     for owner in _OWNER.finditer(text):
-        if _random(owner[1]) and len(_FIGURES.findall(owner[1])) >= 3:
+        if _random(owner[1]) and len(_DIGIT.findall(owner[1])) >= 3:
             yield Span("token", *owner.span(1))
     at = text.find("://")
     while at >= 0:

@@ -12,7 +12,7 @@ from memsluice_lab.model.transition import step
 
 ANA = Actor("s0", "planner", "ana")
 BOB = Actor("s1", "clerk", "bob")
-SEQUENCES = 1_200
+SEQUENCES = 600
 """More than twice the seed at which the last of the rules that are left out shows (140); a figure plays 100,000."""
 
 
@@ -22,7 +22,7 @@ def test_the_core_and_the_model_agree_on_every_step_of_random_sequences() -> Non
     tally = played(range(SEQUENCES))
     assert tally.disagreements == []
     assert tally.staged == SEQUENCES // 5
-    assert min(tally.decisions[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate")) > 300
+    assert min(tally.decisions[name] for name in ("accept", "contain", "quarantine", "reject", "duplicate")) > 150
 
 
 @pytest.mark.parametrize("rule", BREAKABLE)

@@ -12,8 +12,8 @@ from memsluice_lab.simulation.workload import KINDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 """A process that was killed awaits nothing any more."""
-HISTORIES = 40
-"""Some thirty seconds of one core; the figure `simulated_violations` plays 10,000."""
+HISTORIES = 24
+"""Some twenty seconds of one core; the figure `simulated_violations` plays 10,000."""
 
 
 @pytest.fixture(scope="module")

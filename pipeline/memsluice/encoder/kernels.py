@@ -23,8 +23,8 @@ from memsluice.log import get_logger
 
 LOG = get_logger(__name__)
 Linear = Callable[[Tensor], Tensor]
-SHAPES: Final = ((1152, 384), (384, 384))
-"""(columns, inner) of the weights that most of the products have."""
+SHAPES: Final = ((1152, 384), (384, 384), (1536, 384), (384, 1536))
+"""(columns, inner) of a layer's weights."""
 ROWS: Final = (24, 128, 1024)
 """Tokens of a single short text, of a page, and of a full batch."""
 ROUNDS: Final = 4

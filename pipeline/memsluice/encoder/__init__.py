@@ -28,8 +28,8 @@ def load_encoder(name: str | None = None, *, threads: int | None = None, precisi
 
     ``name`` is as :data:`ENCODER_VARIABLE`, which None asks (:mod:`memsluice.encoder.registry`). ``threads`` sets
     torch's intra-op threads *for the whole process*; None leaves them alone. ``precision`` is of the default encoder
-    alone: "auto" computes in bfloat16 where the CPU multiplies it natively (cosine to float32 at least 0.9999) and in
-    float32 elsewhere; results are float32 either way.
+    alone: "auto" computes by what is fastest on this machine (:mod:`.kernels`), in bfloat16 (cosine to float32 at
+    least 0.9999) only where the CPU multiplies it natively; results are float32 either way.
 
     Unless torch is imported or ``OMP_WAIT_POLICY`` set already, torch's threads are told to sleep when they wait. By
     default they spin for milliseconds, many times in each call: beside a broker and a store on the same cores that made

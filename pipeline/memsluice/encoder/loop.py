@@ -12,6 +12,7 @@ from torch import Tensor
 
 from memsluice.encoder.base import Precision
 from memsluice.encoder.batching import batches, distinct
+from memsluice.encoder.kernels import chosen
 from memsluice.encoder.minilm import MiniLM
 from memsluice.encoder.reading import TOKENS_MAX, WINDOW, Unit, Window, begins_of, units_of, windows
 from memsluice.encoder.texts import encodable, legible
@@ -31,8 +32,6 @@ Piece = tuple[Window, list[int]]
 """A window, and the ids that the model is given for it."""
 Logits = NDArray[np.float32]
 """The log-odds of a text's units, (units,)."""
-
-_CPU_FLAGS = Path("/proc/cpuinfo")
 
 
 class Tokens(NamedTuple):
@@ -75,8 +74,8 @@ class Doubted(NamedTuple):
 class MiniLMEncoder:
     """all-MiniLM-L6-v2 on the CPU; see :class:`memsluice.encoder.base.Encoder`.
 
-    A text's vector does not depend on what is encoded beside it, nor on its place; ``precision`` says in which
-    numbers the products were computed ("bf16" or "fp32").
+    A text's vector does not depend on what is encoded beside it, nor on its place; ``kernel`` says by what, and in
+    which numbers, the products were computed.
     """
 
     model_id = MODEL_ID
@@ -88,12 +87,8 @@ class MiniLMEncoder:
             if threads < 1:
                 raise ConfigError(f"encoder threads must be at least 1, not {threads}")
             torch.set_num_threads(threads)
-        if precision == "auto":
-            precision = "bf16" if _multiplies_bf16() else "fp32"
-        if precision not in ("bf16", "fp32"):
-            raise ConfigError(f"encoder precision {precision!r} is not one of auto, bf16, fp32")
-        self.precision = precision
-        self._model = MiniLM(weights / WEIGHTS_FILE, torch.bfloat16 if precision == "bf16" else torch.float32)
+        self.kernel = chosen(precision)
+        self._model = MiniLM(weights / WEIGHTS_FILE, self.kernel)
         self._tokenizer = Tokenizer.from_file(str(weights / TOKENIZER_FILE))
         self._tokenizer.no_padding()  # the published file pads and cuts at 128, the published config says 256
         self._tokenizer.enable_truncation(TOKENS_MAX + 2)
@@ -264,12 +259,3 @@ def _placed(shown: Wording, seen: Reading | None) -> Wording:
 def _units(text: str, offsets: Sequence[tuple[int, int]]) -> list[Unit]:
     starts = [first for first, _ in offsets[1:-1]]
     return units_of(text, starts, whole=len(starts) <= WHOLE_TOKENS_MAX)
-
-
-def _multiplies_bf16(cpuinfo: Path = _CPU_FLAGS) -> bool:
-    """Say whether the CPU has a bfloat16 matrix or dot-product unit (AMX, AVX-512 BF16)."""
-    try:
-        flags = cpuinfo.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return "amx_bf16" in flags or "avx512_bf16" in flags

@@ -6,10 +6,11 @@ that, no text is padded to another's length, and attention runs once per run of 
 
 Batch mates do not change a vector. Every row of a matrix product is accumulated in one fixed order as long as the
 inner dimension is not split by the kernel, which oneDNN does for bfloat16 above 384 depending on the number of rows;
-so the feed-forward layer is computed in slices of 384. Float32 kernels differ below 16 rows; those are padded.
+so there the feed-forward layer is computed in slices of 384. In float32 it is not: a single short text takes an eighth
+less. Float32 kernels differ below 16 rows; those are padded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from memsluice.encoder.batching import runs
+from memsluice.encoder.kernels import Kernel
 
 HIDDEN = 384
 LAYERS = 6
@@ -28,57 +30,37 @@ STATES_LAYER = 4
 tell what it is about."""
 NORM_EPSILON = 1e-12
 
-SLICE = 384  # inner dimension up to which kernels keep one order of accumulation
+SLICE = 384  # inner dimension up to which bfloat16's kernels keep one order of accumulation
 ROWS_MIN = 16
 EXACT_ROWS_MAX = 64  # a single short text: a row more is time
 SHORT_TOKENS_MAX = 64  # up to here three plain batched products beat the fused attention kernel
 
-Linear = Callable[[Tensor], Tensor]
 Norm = tuple[Tensor, Tensor]
-
-
-def _linear(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Linear:
-    """Return x -> x Wᵀ + b in ``dtype``, with the weight laid out once for the matrix unit where torch can do that.
-
-    Without the re-layout oneDNN repeats it at each call, a third of the time of a single short text. The two
-    operators are torch-internal (its compiler emits them), hence the check and the plain fallback.
-    """
-    weight = weight.to(dtype)
-    bias = None if bias is None else bias.to(dtype)
-    if dtype is torch.bfloat16:
-        try:
-            packed = torch.ops.mkldnn._reorder_linear_weight(weight, 1024)
-            apply = torch.ops.mkldnn._linear_pointwise
-            apply(torch.zeros(2, weight.shape[1], dtype=dtype), packed, bias, "none", [], "")
-        except (AttributeError, RuntimeError, NotImplementedError):
-            pass
-        else:
-            return lambda x: apply(x, packed, bias, "none", [], "")
-    return lambda x: F.linear(x, weight, bias)
 
 
 class _Layer:
     """The weights of one transformer layer, ready to apply."""
 
-    def __init__(self, weights: dict[str, Tensor], prefix: str, dtype: torch.dtype) -> None:
+    def __init__(self, weights: dict[str, Tensor], prefix: str, kernel: Kernel) -> None:
         def pair(name: str) -> tuple[Tensor, Tensor]:
             return weights[f"{prefix}{name}.weight"].float(), weights[f"{prefix}{name}.bias"].float()
 
         query, key, value = (pair(f"attention.self.{name}") for name in ("query", "key", "value"))
         scale = HEAD**-0.5  # folded into the query's weights, so scores need no scaling
-        self.qkv = _linear(
-            torch.cat([query[0] * scale, key[0], value[0]]), torch.cat([query[1] * scale, key[1], value[1]]), dtype
+        self.qkv = kernel.linear(
+            torch.cat([query[0] * scale, key[0], value[0]]), torch.cat([query[1] * scale, key[1], value[1]])
         )
-        self.mix = _linear(*pair("attention.output.dense"), dtype)
+        self.mix = kernel.linear(*pair("attention.output.dense"))
         self.mix_norm: Norm = pair("attention.output.LayerNorm")
         up, up_bias = pair("intermediate.dense")
         down, down_bias = pair("output.dense")
+        size = SLICE if kernel.precision == "bf16" else up.shape[0]
         self.feed_forward = [
             (
-                _linear(up[at : at + SLICE].contiguous(), up_bias[at : at + SLICE].contiguous(), dtype),
-                _linear(down[:, at : at + SLICE].contiguous(), down_bias if at == 0 else None, dtype),
+                kernel.linear(up[at : at + size].contiguous(), up_bias[at : at + size].contiguous()),
+                kernel.linear(down[:, at : at + size].contiguous(), down_bias if at == 0 else None),
             )
-            for at in range(0, up.shape[0], SLICE)
+            for at in range(0, up.shape[0], size)
         ]
         self.norm: Norm = pair("output.LayerNorm")
 
@@ -86,9 +68,9 @@ class _Layer:
 class MiniLM:
     """Token ids to unit vectors. Immutable after construction: calls from several threads do not disturb each other."""
 
-    def __init__(self, file: Path, dtype: torch.dtype) -> None:
+    def __init__(self, file: Path, kernel: Kernel) -> None:
         weights = load_file(file)
-        self.dtype = dtype
+        self.dtype = kernel.dtype
         self._words = weights["embeddings.word_embeddings.weight"].float()
         # One segment only: its embedding is the same for every token and joins the positions'.
         self._positions = (
@@ -96,7 +78,7 @@ class MiniLM:
         ).float()
         norm = "embeddings.LayerNorm."
         self._norm: Norm = weights[f"{norm}weight"].float(), weights[f"{norm}bias"].float()
-        self._layers = [_Layer(weights, f"encoder.layer.{number}.", dtype) for number in range(LAYERS)]
+        self._layers = [_Layer(weights, f"encoder.layer.{number}.", kernel) for number in range(LAYERS)]
 
     @torch.inference_mode()
     def read(self, ids: Sequence[Sequence[int]], *, pool: bool = True) -> tuple[Tensor, Tensor]:

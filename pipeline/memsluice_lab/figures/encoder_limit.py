@@ -15,6 +15,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from memsluice.encoder import load_encoder
 from memsluice.encoder.base import read
+from memsluice.encoder.loop import MiniLMEncoder
 from memsluice.errors import StateError
 from memsluice.runtimes.assembly import SEAL_BATCH, seal_threads
 from memsluice_lab.figures.records import streams
@@ -69,7 +70,7 @@ def encoder_of_limit(setting: Setting) -> Measured:
         for batch in batches:
             read(encoder, batch)
     products = products_of((event.name, event.input_shapes) for event in recorded.events() or ())
-    dtype = torch.bfloat16 if getattr(encoder, "precision", "") == "bf16" else torch.float32
+    dtype = encoder.kernel.dtype if isinstance(encoder, MiniLMEncoder) else torch.float32
     taken, best = list[float](), list[dict[str, float]]()
     for number in range(ROUNDS):
         taken.append(_timed(whole))

@@ -1,7 +1,7 @@
 """An encoder that keeps on disk what it read of each text, by the text's digest: a second row encodes nothing again.
 
 Neither vector nor wording depends on what is read beside a text (the encoder's own promise), so which process read it,
-and when, changes nothing. The folder's name says model, revision, precision and which code and head read the wording:
+and when, changes nothing. The folder's name says model, revision, kernel and which code and head read the wording:
 others never mix.
 """
 
@@ -55,8 +55,8 @@ class DiskEncoder:
     def __init__(self, encoder: Encoder, folder: Path) -> None:
         self._encoder = encoder
         self.model_id, self.revision, self.dimensions = encoder.model_id, encoder.revision, encoder.dimensions
-        precision = getattr(encoder, "precision", "fp32")
-        model = f"{encoder.model_id.rsplit('/', 1)[-1]}-{encoder.revision[:12]}-{precision}"
+        numbers = "-".join(getattr(encoder, "kernel", ("fp32",)))
+        model = f"{encoder.model_id.rsplit('/', 1)[-1]}-{encoder.revision[:12]}-{numbers}"
         home = folder / f"{model}-{digest_of(READING)}"
         home.mkdir(parents=True, exist_ok=True)
         self._known: dict[bytes, Read] = {}

@@ -294,8 +294,8 @@ class _Consumer:
     def committed_at(self, tp: Any, place: int) -> None:
         self.committed[tp.topic, tp.partition] = place
 
-    def more_is_known(self, *_: Any) -> bool:
-        return False
+    def known_behind(self, _: Any) -> int:
+        return 0
 
     def untrack(self, message: Any) -> None:
         self.dropped.append((message.partition, message.offset))

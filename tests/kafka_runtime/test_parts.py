@@ -351,7 +351,7 @@ def test_what_was_sent_and_not_committed_is_never_acknowledged_after_it_was_give
     async def scene() -> tuple[int, int, list[Any]]:
         released: list[Any] = []
         consumer = SimpleNamespace(
-            untrack=released.append, committed_at=lambda *place: released.append(place), more_is_known=lambda *_: False
+            untrack=released.append, committed_at=lambda *place: released.append(place), known_behind=lambda _: 0
         )
         runner = BatchRunner(_spec(), Relabelled(), Faults(), SimpleNamespace(consumer=consumer), NOWHERE)
         held = HeldFences(runner)

@@ -21,6 +21,9 @@ class Failing:
     def assign(self, partitions: Any) -> None:
         """Take the partitions."""
 
+    def resume(self, partitions: Any) -> None:
+        """Go on with them."""
+
     def consume(self, number: int, timeout: float) -> list[Any]:
         """Return nothing more."""
         return []

@@ -8,7 +8,7 @@ from memsluice.deployment.connection import Connection
 from memsluice.errors import BrokerUnavailable
 from memsluice.events.records import Record
 from memsluice.log import said
-from memsluice.readers.kafka import KafkaTopic
+from memsluice.readers.kafka import FOLLOW_WAIT_MS, KafkaTopic
 from memsluice.topics.names import AUDIT, DEAD_LETTER, STORE, USER_VERDICTS
 
 TOPICS = (AUDIT, STORE, DEAD_LETTER)
@@ -33,7 +33,9 @@ class Hearing:
     ) -> None:
         self._take = take
         self._closed = threading.Event()
-        self._readers = [KafkaTopic.of(connection, USER_VERDICTS, topic) for topic in TOPICS]
+        self._readers = [
+            KafkaTopic.of(connection, USER_VERDICTS, topic, fetch_wait_ms=FOLLOW_WAIT_MS) for topic in TOPICS
+        ]
         try:
             begins = [{one: max(0, reader.end(one) - back) for one in partitions} for reader in self._readers]
         except BaseException:

@@ -1,5 +1,6 @@
 """A topic read from the broker: the audit topic by an operator, unless told otherwise."""
 
+import contextlib
 import operator
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,8 @@ FETCHED_MAX = 500
 QUEUED_KIB_MAX = 16_384
 FETCH_WAIT_MS = 20
 """How long the broker may sit on a fetch at the end of a partition: the question for the next one queues behind it."""
+FOLLOW_WAIT_MS = 500
+"""... where it is only followed, and no question queues; the first record is told of at once all the same."""
 
 
 class KafkaTopic:
@@ -34,7 +37,8 @@ class KafkaTopic:
 
     Reads what is committed, and nothing of an open transaction or of one that was aborted: to it, the log ends there.
 
-    A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it.
+    A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it. In
+    between nothing is fetched: at the end of a partition the client would ask fifty times a second.
     ``asking`` reads nothing, and is asked for the ends of partitions instead: its questions queue behind no fetch.
     Whatever waits looks at ``ended`` about once a second, and ends with BrokerUnavailable where nobody waits for it.
     """
@@ -50,6 +54,7 @@ class KafkaTopic:
         stalled_s: float = STALLED_S,
         monotonic: Callable[[], float] = time.monotonic,
         asking: "KafkaTopic | None" = None,
+        fetch_wait_ms: int = FETCH_WAIT_MS,
     ) -> None:
         self.name = name
         self._topic = topic
@@ -59,6 +64,8 @@ class KafkaTopic:
         self._refused = ""
         self._followed: dict[int, int] = {}
         self._stands: tuple[int, int] | None = None
+        self._reading: object = None
+        self._assigned: list[TopicPartition] = []
         self._consumer = Consumer(
             {
                 "log_level": 0,
@@ -69,7 +76,7 @@ class KafkaTopic:
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
                 "queued.max.messages.kbytes": QUEUED_KIB_MAX,
-                "fetch.wait.max.ms": FETCH_WAIT_MS,
+                "fetch.wait.max.ms": fetch_wait_ms,
                 # Both bounds are asked at once, in two packets: the second must not wait for the first one's receipt.
                 "socket.nagle.disable": True,
                 "isolation.level": "read_committed",
@@ -86,10 +93,13 @@ class KafkaTopic:
         group: str | None = None,
         ended: Callable[[], bool] = bool,
         asking: "KafkaTopic | None" = None,
+        fetch_wait_ms: int = FETCH_WAIT_MS,
     ) -> "KafkaTopic":
         """Return a topic of a deployment, read as ``user``, who names ``group`` where it may name no other."""
-        where = f"the broker at {connection.bootstrap}"
-        return cls(connection.confluent(user), topic=topic, name=where, group=group, ended=ended, asking=asking)
+        settings, where = connection.confluent(user), f"the broker at {connection.bootstrap}"
+        return cls(
+            settings, topic=topic, name=where, group=group, ended=ended, asking=asking, fetch_wait_ms=fetch_wait_ms
+        )
 
     def _heard(self, error: Any) -> None:
         if error.code() == KafkaError._AUTHENTICATION:  # otherwise it would look like a broker that is slow
@@ -133,10 +143,33 @@ class KafkaTopic:
         position = max(from_offset, low)
         if position >= end:
             return
-        self._followed = {}
-        if self._stands != (partition, position):
-            self._consumer.assign([TopicPartition(self._topic, partition, position)])
+        goes_on = self._stands == (partition, position)
         self._stands = None  # until it ends well: whoever raises, or stops asking, has not taken what was fetched
+        self._followed = {}
+        self._reading = mine = object()
+        try:
+            self._consumer.resume(self._assigned)
+            if goes_on:
+                self._wake(partition)
+            else:
+                self._assign({partition: position})
+            yield from self._to(end, partition, position)
+        finally:
+            if self._reading is mine:  # and not another's, begun since this one was left
+                with contextlib.suppress(RuntimeError):  # closed
+                    self._consumer.pause(self._assigned)
+
+    def _assign(self, offsets: Mapping[int, int]) -> None:
+        """Fetch these partitions from now on. None may be paused: it would stay so, and never be fetched again."""
+        self._assigned = [TopicPartition(self._topic, number, offset) for number, offset in offsets.items()]
+        self._consumer.assign(self._assigned)
+
+    def _wake(self, partition: int) -> None:
+        """Have the client look at once which partitions to fetch, which it does after any answer, or every second."""
+        with contextlib.suppress(KafkaException):
+            self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=ASK_SLICE_S)
+
+    def _to(self, end: int, partition: int, position: int) -> Iterator[Record]:
         deadline = self._monotonic() + self._stalled_s
         while position < end:
             try:
@@ -171,9 +204,10 @@ class KafkaTopic:
 
         Asked again with the offsets after what it returned, it goes on where it stands. Raises BrokerUnavailable.
         """
-        self._stands = None
+        self._stands = self._reading = None
+        self._consumer.resume(self._assigned)
         if self._followed != offsets:
-            self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in offsets.items()])
+            self._assign(offsets)
             self._followed = dict(offsets)
         try:
             first = self._consumer.poll(timeout_s)

@@ -123,9 +123,9 @@ class Consumer:
         last = self._fetched.get(name)
         return place if last is None or last < committed else None
 
-    def more_is_known(self, message: Any, _: int) -> bool:
-        """Tell whether more of a message's partition was fetched."""
-        return self._fetched.get((message.topic, message.partition), 0) > int(message.offset)
+    def known_behind(self, message: Any) -> int:
+        """Return how much of a message's partition was fetched behind it."""
+        return max(0, self._fetched.get((message.topic, message.partition), 0) - int(message.offset))
 
     def known_commit(self, tp: Any) -> int | None:
         """Return what is known to be committed."""

@@ -31,7 +31,10 @@ IDLE_S: Final = 1.0
 GATHER_S: Final = 0.25
 """How long results that are not urgent are gathered, where no urgent one comes."""
 SHARE_S: Final = 0.05
-"""How long an urgent one waits, at most, for others of its partition that the log was seen to have behind it."""
+"""How long an urgent one waits, at most, for others of its partition that the log was seen to have behind it ..."""
+FULL_S: Final = 0.25
+"""... and where these are many: a transaction for each few of them would take the broker's time from all."""
+MANY: Final = 16
 GATHERED_MAX: Final = 64
 """Most results that one transaction commits: what comes behind them waits for no longer one."""
 
@@ -77,15 +80,17 @@ class Lane:
         self._queue.append(result)
         self.outstanding += 1
         self._arrived.set()
+        comes = self._known_to_come(result.message)
         if result.urgent and self._sharing is None:
-            self._sharing = asyncio.get_running_loop().call_later(SHARE_S, self.hurry)
-        if len(self._queue) >= GATHERED_MAX or (self._sharing is not None and not self._more_comes(result.message)):
+            share_s = FULL_S if comes >= MANY else SHARE_S
+            self._sharing = asyncio.get_running_loop().call_later(share_s, self.hurry)
+        if len(self._queue) >= GATHERED_MAX or (self._sharing is not None and not comes):
             self.hurry()
 
-    def _more_comes(self, message: Any) -> bool:
-        """Tell whether more of the partition is known to be on its way: behind the last record, markers are not."""
-        spec = self._owner.spec
-        return bool(self._owner.app.consumer.more_is_known(message, int(message.topic in spec.transactional)))
+    def _known_to_come(self, message: Any) -> int:
+        """Return how much of the partition is known to be on its way: behind the last record, a marker is not."""
+        known: int = self._owner.app.consumer.known_behind(message)
+        return max(0, known - int(message.topic in self._owner.spec.transactional))
 
     def hurry(self) -> None:
         """Gather no longer: somebody waits for what is queued, or for its room."""

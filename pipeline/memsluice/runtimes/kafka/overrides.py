@@ -132,14 +132,13 @@ class StageConsumer(driver.Consumer):  # type: ignore[misc]
         lost = committed is not None and start > committed + MARKERS_MAX  # the next record tells
         return None if lost or committed != self._committed_offset.get(known) else place
 
-    def more_is_known(self, message: Any, markers: int) -> bool:
-        """Tell whether the log was seen to have records of a message's partition behind it; ``markers`` at its end are
-        none."""
+    def known_behind(self, message: Any) -> int:
+        """Return how many offsets of a message's partition, markers among them, the log was seen to have behind it."""
         try:
             end = self.highwater(message.tp)
         except (AssertionError, AttributeError):  # as above
-            return False
-        return end is not None and end - message.offset - 1 > markers
+            return 0
+        return 0 if end is None else max(0, end - message.offset - 1)
 
     def known_commit(self, tp: Any) -> int | None:
         """Return what is known to be committed of a partition: what was found as reading it began, or this worker's."""

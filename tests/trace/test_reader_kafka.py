@@ -75,15 +75,3 @@ def test_a_read_goes_on_whatever_was_read_before(put: Any, reader: KafkaTopic) -
     assert offsets(1, one) == [one]
     assert [record.offset for record in reader.follow({1: one}, 5)] == [one]
     assert offsets(1, put(1)) == [one + 1]
-
-
-def test_a_read_that_was_left_halts_no_other(put: Any, reader: KafkaTopic) -> None:
-    """Whoever forgets a read that is not done, and lets go of it later, does not stop the one that was begun since."""
-    first = put(3)
-    put(3)
-    left = reader.read(3, first)
-    next(left)
-    following = reader.read(3, first)
-    assert next(following).offset == first
-    left.close()
-    assert [record.offset for record in following] == [first + 1]

@@ -1,7 +1,7 @@
 """Batch stages: whatever has arrived goes to a thread of the stage as soon as one is free.
 
-So an idle stage adds no waiting, and batches grow by themselves with the load. While one batch's results are being
-sent, the next one is already in a thread; results are handed on in the order in which their batches were taken.
+So an idle stage adds no waiting, and batches grow by themselves with the load. A thread that is done takes the next
+batch, whether or not the ones before are; results are handed on in the order in which their batches were taken.
 """
 
 import asyncio
@@ -60,7 +60,10 @@ class BatchRunner(StageRunner):
         self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
         self._telling = StageThreads(f"owns-{spec.name}")  # one: it is told in order
         self._free = asyncio.Semaphore(self.tuning.threads)
-        self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _free
+        self._order = asyncio.Semaphore(self.tuning.threads + 1)
+        """Room for batches that were taken and not handed on: one more than there are threads, so that a thread that is
+        done goes on while a longer batch, taken before, is still at work."""
+        self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _order
         self._at_work: deque[list[_Item]] = deque()
         """Batches that a thread has, or that wait for one before them."""
         self._returned_one = asyncio.Event()
@@ -227,13 +230,16 @@ class BatchRunner(StageRunner):
         """Give batches to free threads."""
         was_full = False
         while True:
+            await self._order.acquire()
             await self._free.acquire()
             items: list[_Item] = []
             while not items:
                 items = await self._next_batch(linger=was_full)
             was_full = len(items) >= self.tuning.batch_size
             self._at_work.append(items)
-            self._under_way.put_nowait((items, self._submit(items)))
+            returned = self._submit(items)
+            returned.add_done_callback(lambda _: self._free.release())
+            self._under_way.put_nowait((items, returned))
 
     def _submit(self, items: Sequence[_Item]) -> "asyncio.Future[Any]":
         records = [to_record(item.message) for item in items]
@@ -253,7 +259,7 @@ class BatchRunner(StageRunner):
                 LOG.info("a batch that was given up has ended", stage=self.spec.name, why=type(error).__name__)
                 continue
             finally:
-                self._free.release()
+                self._order.release()
                 self._at_work.popleft()
                 self._returned_one.set()
             if len(outputs) != len(items):

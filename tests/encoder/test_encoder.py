@@ -81,7 +81,8 @@ def test_order_is_kept_and_repeats_are_equal(encoder: Any) -> None:
 
 def test_batch_mates_change_nothing(encoder: Any) -> None:
     """A text's vector does not depend on what is encoded beside it: bit for bit in bfloat16 on CPUs with a matrix
-    unit (AMX), whose kernels this was built for, and to 0.99999 anywhere. Two runtimes batch differently and must decide alike.
+    unit (AMX), whose kernels this was built for, and to 0.99999 anywhere. Two runtimes batch differently and must
+    decide alike.
     """
     texts = MIXED[::12] + ODD
     together = encoder.encode(texts)

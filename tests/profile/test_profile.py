@@ -1,5 +1,6 @@
 """The profile: what is read from the kernel and the sampler, how it is summed, what is drawn, and what is refused."""
 
+import mmap
 import os
 import re
 import subprocess
@@ -15,12 +16,24 @@ from memsluice_lab.profile.__main__ import main
 from memsluice_lab.profile.attaching import PROGRAM, Profiler
 from memsluice_lab.profile.bursts import PROCESSES, Costs, Profile, Sampled, Traffic, costs_of
 from memsluice_lab.profile.flame import svg
-from memsluice_lab.profile.processes import IDLE, TICKS, Reading, ThreadTime, cpu_s, idle_s, reading, spent, threads_of
+from memsluice_lab.profile.processes import (
+    IDLE,
+    TICKS,
+    Memory,
+    Reading,
+    ThreadTime,
+    cpu_s,
+    idle_s,
+    memory,
+    reading,
+    spent,
+    threads_of,
+)
 from memsluice_lab.profile.stacks import DECIDE, PRODUCTS, REST, SIGNING, WAKING, Stack, layer_of, parse, weighed
 
 TOP = Path(__file__).resolve().parents[2]
 STAT = "7 ({}) S 1 7 7 0 -1 4194304 100 0 0 0 {} {} 5 5 20 0 3 0 1 2 3"
-LINEAR = "_linear.<locals>.<lambda> (memsluice/encoder/minilm.py)"
+LINEAR = "Kernel.linear.<locals>.<lambda> (memsluice/encoder/kernels.py)"
 SELECT = "EpollSelector.select (selectors.py)"
 LOOP = ("run_worker (memsluice/runtimes/kafka/worker.py)", "BaseEventLoop._run_once (asyncio/base_events.py)")
 
@@ -67,6 +80,18 @@ def test_a_process_that_has_ended_is_named() -> None:
         reading({"seal": os.getpid(), "land": ended.pid})
 
 
+def test_mapped_files_are_resident_and_nobodys_own(tmp_path: Path) -> None:
+    """Weights that are mapped from their file lie in memory once, however many processes read them."""
+    file = tmp_path / "weights"
+    file.write_bytes(bytes(64 << 20))
+    before = memory(os.getpid())
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        sum(mapped[::4096])
+        after = memory(os.getpid())
+    assert after.resident - before.resident > 48
+    assert after.own - before.own < 16
+
+
 def test_costs_are_counted_to_the_end_and_cores_to_the_last_landing() -> None:
     """Before the burst nothing counts; what is committed behind the last landing does, as cost and not as load."""
     cores = len(os.sched_getaffinity(0))
@@ -74,7 +99,7 @@ def test_costs_are_counted_to_the_end_and_cores_to_the_last_landing() -> None:
         Reading(at, dict.fromkeys(PROCESSES, used) | {IDLE: idle * cores})
         for at, used, idle in ((0, 0.0, 0.0), (1_000, 0.25, 0.5), (3_000, 0.5, 1.0), (5_000, 0.75, 3.0))
     ]
-    found = costs_of(readings, 1_200, [1_500, 2_900], writes=3, own_s=0.1, traffic={})
+    found = costs_of(readings, 1_200, [1_500, 2_900], writes=3, own_s=0.1, traffic={}, occupied={})
     assert (found.landed, found.seconds) == (2, 1.7)
     assert found.cpu_ms == dict.fromkeys(PROCESSES, 250.0) | {"producer": 50.0}
     assert found.busy == pytest.approx(0.25 * len(PROCESSES) / (2 * cores))
@@ -175,7 +200,9 @@ def test_the_rules_name_what_is_there(name: str) -> None:
 
 def test_the_linear_layers_are_applied_where_they_are_looked_for() -> None:
     """They are told from the encoder's other work by their place in its file."""
-    assert "return lambda x: F.linear(x, weight, bias)" in (TOP / "pipeline/memsluice/encoder/minilm.py").read_text()
+    written = (TOP / "pipeline/memsluice/encoder/kernels.py").read_text()
+    for kernel in ("return lambda x: F.linear(x, weight, bias)", "return lambda x: apply(x, packed, bias,"):
+        assert kernel in written
 
 
 def test_a_flame_graph_is_one_file_whose_widths_are_the_costs() -> None:
@@ -199,7 +226,8 @@ def test_a_flame_graph_is_one_file_whose_widths_are_the_costs() -> None:
 
 
 def _profile() -> Profile:
-    costs = Costs(3, 2, 4.0, dict.fromkeys(PROCESSES, 1.0), 0.75, 0.125, {"memory.events.v1": Traffic(3, 300, 4)})
+    traffic, occupied = {"memory.events.v1": Traffic(3, 300, 4)}, {"seal": Memory(1_234.4, 567.8)}
+    costs = Costs(3, 2, 4.0, dict.fromkeys(PROCESSES, 1.0), 0.75, 0.125, traffic, occupied)
     one = Sampled({("f (a.py)", LINEAR): 0.75, ("g|h (a.py)",): 0.25}, 40)
     return Profile(costs, 1.5, {"seal": one, "screen": one, "land": one})
 
@@ -211,6 +239,7 @@ def test_the_tables_say_what_was_measured() -> None:
         f"| screen | 1.00 | {1 / len(PROCESSES):.0%} |",
         "| landed a second | 0.5 in 4.0 s |",
         "| … by the rest of the machine | 12% |",
+        "| seal | 1,234 | 568 |",
         "| memory.events.v1 | 1.50 | 100 | 150 | 2.00 |",
         f"| {PRODUCTS} | 0.75 | 0.75 | 0.75 | 2.25 |",
         "| `g¦h (a.py)` | 0.250 | 0.250 |",

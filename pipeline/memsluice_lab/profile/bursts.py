@@ -16,7 +16,7 @@ from memsluice_lab.figures.ingest import burst as publish
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Setting
 from memsluice_lab.profile.attaching import Profiler
-from memsluice_lab.profile.processes import IDLE, Reading, passed, spent, threads_of, watched
+from memsluice_lab.profile.processes import IDLE, Memory, Reading, memory, passed, spent, threads_of, watched
 from memsluice_lab.profile.stacks import Weighed, parse, scaled, weighed
 from memsluice_lab.streams import Published
 
@@ -55,6 +55,8 @@ class Costs:
     idle: float
     """… and that nobody used."""
     traffic: Mapping[str, Traffic]
+    memory: Mapping[str, Memory]
+    """When all is through, by process but for this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +93,17 @@ def costs(burst: Burst, name: str = "c") -> Costs:
     running = burst.running
     workers, writes = burst.prepare(name)
     before = {topic: running.ends(topic) for topic in TOPICS}
-    with watched(_pids(running, workers)) as readings:
+    pids = _pids(running, workers)
+    with watched(pids) as readings:
         own_s = time.process_time()
         began = publish(running, writes, burst.signers)
         own_s = time.process_time() - own_s
         running.drain(THROUGH_S_MAX)
+    occupied = {name: memory(pid) for name, pid in pids.items() if name != PRODUCER}
     landed = _landed(running, writes)
     traffic = {topic: _traffic(running, topic, before[topic]) for topic in TOPICS}
     running.stop(*workers)
-    return costs_of(readings, began, landed, writes=len(writes), own_s=own_s, traffic=traffic)
+    return costs_of(readings, began, landed, writes=len(writes), own_s=own_s, traffic=traffic, occupied=occupied)
 
 
 def costs_of(
@@ -110,6 +114,7 @@ def costs_of(
     writes: int,
     own_s: float,
     traffic: Mapping[str, Traffic],
+    occupied: Mapping[str, Memory],
 ) -> Costs:
     """Return the costs from readings, when the burst began, and when each write landed (Unix ms).
 
@@ -127,6 +132,7 @@ def costs_of(
         sum(loaded_s.values()) / cores_s,
         idle_s / cores_s,
         traffic,
+        occupied,
     )
 
 

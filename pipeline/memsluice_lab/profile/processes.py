@@ -60,6 +60,25 @@ def spent(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -> 
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """What a process occupies, in MiB."""
+
+    resident: float
+    own: float
+    """… of it what no other process can share: a model's weights that are mapped from their file are shared."""
+
+
+def memory(pid: int, proc: Path = PROC) -> Memory:
+    """Return what a process occupies now. Raises StackError where it is not there."""
+    try:
+        lines = (proc / str(pid) / "smaps_rollup").read_text(encoding="ascii", errors="replace").splitlines()[1:]
+    except (FileNotFoundError, ProcessLookupError):
+        raise StackError(f"process {pid} has ended while it was measured") from None
+    mib = {name: int(rest.split()[0]) / 1_024 for name, _, rest in (line.partition(":") for line in lines)}
+    return Memory(mib["Rss"], mib["Anonymous"])
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """Processor seconds at one time (Unix ms), by process; the cores' idle ones among them."""
 

@@ -44,6 +44,7 @@ def grids(found: Profile, shown: int = FUNCTIONS_SHOWN) -> list[Grid]:
     return [
         _processes(found),
         _cores(found),
+        _memory(found),
         _topics(found),
         _layers(found),
         *(_functions(stage, sampled.stacks, shown) for stage, sampled in found.workers.items()),
@@ -75,6 +76,13 @@ def _cores(found: Profile) -> Grid:
         ("the second burst took, under the profiler", f"{found.slower:.2f} x as long"),
     )
     return Grid("The burst", ("what", "how much"), rows)
+
+
+def _memory(found: Profile) -> Grid:
+    rows = [
+        (CALLED.get(name, name), f"{one.resident:,.0f}", f"{one.own:,.0f}") for name, one in found.costs.memory.items()
+    ]
+    return Grid("Memory after the burst, MiB", ("process", "resident", "of it its own"), tuple(rows))
 
 
 def _topics(found: Profile) -> Grid:

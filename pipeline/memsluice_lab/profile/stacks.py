@@ -21,7 +21,7 @@ WAKING = "threads that only wake up and wait"
 BEGINNING = "a thread that begins, or ends"
 """The one frame of a thread that was looked at outside of all functions."""
 _PATHS = (
-    (PRODUCTS, r"<lambda> \(.*memsluice/encoder/minilm"),
+    (PRODUCTS, r"<lambda> \(.*memsluice/encoder/kernels"),
     (ENCODER, r"memsluice/encoder/|[(/](tokenizers|torch)/[^)]*\.py"),
     (SIGNING, r"memsluice/(envelope|events|keystore)/"),
     (SIGNING, r"[(/](orjson|msgspec|cryptography|pydantic\w*|cloudevents|json|hashlib|hmac|base64)\b"),

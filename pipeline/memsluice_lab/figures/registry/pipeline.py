@@ -115,6 +115,15 @@ PIPELINE = (
         "missing waits while work does.",
     ),
     Figure(
+        "cores_scaling",
+        "cores:cores_scaling",
+        ">=",
+        0.9,
+        "x",
+        "Landed writes a second on 2, 4 and 8 cores, as many as the machine has, over 2, 4 and 8 times those on one: "
+        "the least of them. Broker, store, stages and producer are held to these cores.",
+    ),
+    Figure(
         "encoder_of_limit",
         "encoder_limit:encoder_of_limit",
         ">=",

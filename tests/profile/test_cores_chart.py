@@ -1,0 +1,21 @@
+"""The chart of what some cores land, and the figure that it is drawn from."""
+
+import orjson
+import pytest
+
+from memsluice_lab.cores_chart import recorded
+from memsluice_lab.figures.cores import _scaling
+from memsluice_lab.profile.bursts import Costs
+
+
+def _costs(landed: int, seconds: float) -> Costs:
+    return Costs(landed, landed, seconds, {}, 0.9, 0.1, {}, {})
+
+
+def test_the_least_of_all_counts_is_the_figure_and_the_chart_reads_its_rows() -> None:
+    """A machine whose second core brings little is not excused by its first four; medians, not the best rounds."""
+    found = {1: [_costs(30, 1.0), _costs(10, 1.0), _costs(20, 1.0)], 2: [_costs(36, 1.0)] * 3, 4: [_costs(60, 1.0)] * 3}
+    measured = _scaling(found)
+    assert measured.value == pytest.approx(60 / 80)
+    one = {"name": "cores_scaling", "machine_class": "AVX2", "rows": measured.rows}
+    assert recorded(orjson.dumps({"measurements": [one, {"name": "other"}]})) == {"AVX2": {1: 20.0, 2: 36.0, 4: 60.0}}

@@ -9,7 +9,7 @@ from faust.types import TP
 
 from memsluice.runtimes.kafka import lanes
 from memsluice.runtimes.kafka.delivery import RecordResult
-from memsluice.runtimes.kafka.lanes import GATHERED_MAX, MANY, Lane, Lanes
+from memsluice.runtimes.kafka.lanes import BACKLOG_OFFSETS_MIN, GATHERED_MAX, Lane, Lanes
 
 from . import virtual_time
 
@@ -67,18 +67,22 @@ def _result(offset: int, *, urgent: bool) -> RecordResult:
     return RecordResult(SimpleNamespace(tp=WHERE, topic="a", partition=0, offset=offset), 0, (), urgent=urgent)
 
 
-def committed(*urgent: bool, end: int = 0, transactional: tuple[str, ...] = ()) -> tuple[list[int], list[int]]:
+def committed(
+    *urgent: bool, end: int = 0, transactional: tuple[str, ...] = (), overflow: str = "", ending: bool = False
+) -> tuple[list[int], list[int]]:
     """Return the places that a lane commits for these results, one behind the other, and those that it tells.
 
-    ``end``: up to where the log was seen to have records.
+    ``end``: up to where the log was seen to have records; ``ending``: nothing more is taken in.
     """
 
     async def scene() -> tuple[list[int], list[int]]:
         fence, owner = _Fence(), _Owner()
-        owner.end, owner.spec.transactional = end, transactional
+        owner.end, owner.spec.transactional, owner.spec.overflow = end, transactional, overflow
         lane = Lane(owner, fence, None, lambda _: None)  # type: ignore[arg-type]
         lane.start()
         await lane.restored.wait()
+        if ending:
+            lane.end()
         for offset, each in enumerate(urgent):
             lane.put(_result(offset, urgent=each))
             for _ in range(20):
@@ -111,10 +115,23 @@ def test_what_does_not_come_is_not_waited_for_long(monkeypatch: pytest.MonkeyPat
 
 
 def test_many_that_are_known_to_come_share_a_whole_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind a backlog a commit for each few records takes the broker's time from all; a few are not waited for."""
+    """Within a backlog a commit for each few records takes the broker's time from all. The first of it has waited for
+    nobody, and shares as it would with a few."""
     monkeypatch.setattr(lanes, "SHARE_S", 0)
-    assert committed(True, True, True, end=MANY + 1) == ([3], [3])
-    assert committed(True, True, True, end=MANY)[0] != [3]
+    assert committed(True, True, True, True, end=BACKLOG_OFFSETS_MIN + 3) == ([1, 4], [1, 4])
+    assert committed(True, True, True, end=BACKLOG_OFFSETS_MIN) == ([1, 2, 3], [1, 2, 3])
+
+
+def test_what_waits_for_its_quota_is_no_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of the overflow comes as the quota allows: a transaction of it is not waited for."""
+    monkeypatch.setattr(lanes, "SHARE_S", 0)
+    assert committed(True, True, True, end=99, overflow="a") == ([1, 2, 3], [1, 2, 3])
+
+
+def test_at_its_end_a_stage_waits_for_nothing_that_it_does_not_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A revocation and a stop are bounded: what is in work is committed as it comes, whatever the log has behind it."""
+    monkeypatch.setattr(lanes, "SHARE_S", 1e6)
+    assert committed(True, True, end=99, ending=True) == ([1, 2], [1, 2])
 
 
 def test_nobody_waits_for_a_moved_event_behind_his(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -308,14 +308,14 @@ def test_stage_threads_do_not_keep_the_interpreter_alive() -> None:
 def test_batches_in_work_at_once_leave_in_order() -> None:
     """Offsets are committed up to the first gap: a batch that is ready early waits for the ones before it. Its thread
     does not: it takes the next one."""
-    third_began, taken = threading.Event(), []
+    fourth_began, taken = threading.Event(), []
 
     class Slow:
         def process(self, batch: Any) -> list[list[Output]]:
             if batch[0].offset == 0:
-                assert third_began.wait(HANG_S)  # cannot come while there is one thread only, or each waits for all
-            elif batch[0].offset == 4:
-                third_began.set()
+                assert fourth_began.wait(HANG_S)  # cannot come while there is one thread only, or each waits for all
+            elif batch[0].offset == 6:
+                fourth_began.set()
             return [[] for _ in batch]
 
     async def scene() -> None:
@@ -332,18 +332,20 @@ def test_batches_in_work_at_once_leave_in_order() -> None:
         runner = BatchRunner(spec, Slow(), Faults(), None, NOWHERE)
         HeldFences(runner)
         await runner.begin({0})
-        for offset in range(6):
+        jobs = list[Any]()
+        for offset in range(8):
+            if offset == 6:  # there is no room for more before
+                jobs += [asyncio.ensure_future(job()) for job in runner._jobs()]
             record = {"topic": "a", "partition": 0, "key": b"k", "value": b"v", "headers": (), "timestamp": 1.0}
             await runner._take(SimpleNamespace(offset=offset, **record))
-        jobs = [asyncio.ensure_future(job()) for job in runner._jobs()]
-        for _ in range(6):
+        for _ in range(8):
             taken.append((await runner._results.get()).message.offset)
         for job in jobs:
             job.cancel()
         await runner.stop()
 
     _run(scene())
-    assert taken == [0, 1, 2, 3, 4, 5]
+    assert taken == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 def test_what_was_sent_and_not_committed_is_never_acknowledged_after_it_was_given_up() -> None:

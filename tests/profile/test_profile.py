@@ -80,7 +80,7 @@ def test_a_process_that_has_ended_is_named() -> None:
         reading({"seal": os.getpid(), "land": ended.pid})
 
 
-def test_mapped_files_are_resident_and_nobodys_own(tmp_path: Path) -> None:
+def test_mapped_files_are_resident_and_not_anonymous(tmp_path: Path) -> None:
     """Weights that are mapped from their file lie in memory once, however many processes read them."""
     file = tmp_path / "weights"
     file.write_bytes(bytes(64 << 20))
@@ -89,7 +89,7 @@ def test_mapped_files_are_resident_and_nobodys_own(tmp_path: Path) -> None:
         sum(mapped[::4096])
         after = memory(os.getpid())
     assert after.resident - before.resident > 48
-    assert after.own - before.own < 16
+    assert after.anonymous - before.anonymous < 16
 
 
 def test_costs_are_counted_to_the_end_and_cores_to_the_last_landing() -> None:

@@ -17,7 +17,7 @@ IDLE_S = 1.5
 
 @pytest.fixture
 def put(stack: Any) -> Any:
-    """Return what appends a record to a partition, and returns where."""
+    """Return a function that appends a record to a partition and returns its offset."""
     producer = Producer({**stack.connection.confluent(USER_ADMIN), "linger.ms": 0})
 
     def one(partition: int) -> int:
@@ -33,7 +33,7 @@ def put(stack: Any) -> Any:
 
 @pytest.fixture
 def reader(stack: Any) -> Iterator[KafkaTopic]:
-    """Yield a reader that gives up in a second: a partition that is not fetched is not waited for."""
+    """Yield a reader that gives up in five seconds: a partition that is not fetched is not waited for."""
     log = KafkaTopic(stack.connection.confluent(USER_ADMIN), topic=QUARANTINE, stalled_s=5)
     yield log
     log.close()
@@ -54,8 +54,8 @@ def test_between_two_reads_nothing_is_fetched(stack: Any, put: Any) -> None:
     while time.monotonic() < deadline:
         log._consumer.poll(0.1)
     log.close()
-    assert asked[-1] - asked[before] <= 2
     assert len(asked) > before + 2
+    assert asked[-1] - asked[before + 1] <= 2  # the first may have been counted before the pause
 
 
 def test_a_read_goes_on_whatever_was_read_before(put: Any, reader: KafkaTopic) -> None:

@@ -1,22 +1,25 @@
 """Which of torch's kernels computes the linear layers: the fastest on this machine, measured once and remembered.
 
-All give the same product but for rounding. What was chosen is kept in ``$XDG_CACHE_HOME/memsluice/kernels.json``
-(``~/.cache`` by default), by processor, version of torch and what there was to choose from, so that the processes of a
-machine, and the next start of each, compute in the same numbers. Where it cannot be kept, each start measures.
+All give the same product but for rounding. What was chosen is kept in ``kernels.json`` in the cache's folder
+(``MEMSLUICE_CACHE``, ``~/.cache/memsluice`` by default), by processor, version of torch and what there was to choose
+from, so that the processes of a machine, and the next start of each, compute in the same numbers. Where it cannot be
+kept, each start measures.
 """
 
 import json
-import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from threading import Lock
 from typing import Final, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from memsluice.deployment.paths import cache_dir
 from memsluice.encoder.base import Precision
 from memsluice.errors import ConfigError
 from memsluice.log import get_logger
@@ -26,12 +29,14 @@ Linear = Callable[[Tensor], Tensor]
 SHAPES: Final = ((1152, 384), (384, 384), (1536, 384), (384, 1536))
 """(columns, inner) of a layer's weights."""
 ROWS: Final = (24, 128, 1024)
-"""Tokens of a single short text, of a page, and of a full batch."""
+"""Tokens of a single short text, of a long one, and of a full batch."""
 ROUNDS: Final = 4
 MARGIN: Final = 0.95
-"""A kernel is taken before one that is named earlier where it needs at most so much of its time: a tie is no change."""
+"""Another kernel is taken before the usual one where it needs at most so much of its time: a tie is no change."""
 FILE: Final = "kernels.json"
 _CPUINFO: Final = Path("/proc/cpuinfo")
+_MEASURING: Final = Lock()
+"""Held while one thread measures: it holds torch to one core meanwhile."""
 
 
 class Kernel(NamedTuple):
@@ -39,6 +44,9 @@ class Kernel(NamedTuple):
 
     precision: Literal["bf16", "fp32"]
     library: Literal["torch", "onednn"]
+
+    def __str__(self) -> str:
+        return f"{self.precision}/{self.library}"
 
     @property
     def dtype(self) -> torch.dtype:
@@ -78,22 +86,26 @@ def kernels(precision: Precision, cpuinfo: Path = _CPUINFO) -> list[Kernel]:
     return [one for one in found if one.exists()]
 
 
-def chosen(precision: Precision) -> Kernel:
-    """Return the fastest kernel, as it is remembered, or measured now: a second of one core at most."""
+def fastest_kernel(precision: Precision) -> Kernel:
+    """Return the fastest kernel, as it is remembered, or measured now, which takes one core about a second.
+
+    bfloat16 that was asked for on a processor without a unit for it is not measured: that would take minutes.
+    """
     some = kernels(precision)
-    if len(some) == 1:
+    if len(some) == 1 or (precision == "bf16" and not _multiplies_bf16(_CPUINFO)):
         return some[0]
-    names = {f"{one.precision}/{one.library}": one for one in some}
-    asked = f"{_processor()}, torch {torch.__version__}, {' '.join(names)}"
-    file = _file()
-    known = _known(file)
-    if known.get(asked) in names:
-        return names[known[asked]]
-    took = measured(some)
-    best = fastest(took)
-    told = {name: round(1_000 * took[one], 2) for name, one in names.items()}
-    LOG.debug("the encoder's kernel was chosen", kernel=f"{best.precision}/{best.library}", milliseconds=told)
-    _remember(file, {**known, asked: f"{best.precision}/{best.library}"})
+    names = {str(one): one for one in some}
+    asked, file = f"{_processor()}, torch {torch.__version__}, {' '.join(names)}", _file()
+    with _MEASURING:
+        if (known := _known(file).get(asked)) in names:
+            return names[known]
+        took = measured(some)
+        if (known := _known(file).get(asked)) in names:  # another process was faster: all compute by one
+            return names[known]
+        best = fastest(took)
+        told = {name: round(1_000 * took[one], 2) for name, one in names.items()}
+        LOG.info("the encoder's kernel was chosen", kernel=str(best), milliseconds=told)
+        _remember(file, asked, str(best))
     return best
 
 
@@ -104,9 +116,21 @@ def fastest(took: Mapping[Kernel, float]) -> Kernel:
     return best if took[best] <= MARGIN * took[first] else first
 
 
-@torch.inference_mode()
 def measured(some: Sequence[Kernel]) -> dict[Kernel, float]:
-    """Return the seconds of each kernel for the shapes of a layer, the least of some rounds that take turns."""
+    """Return the seconds of each kernel for a full batch's tokens in each shape of a layer, in batches of each size.
+
+    On one core, whichever process starts first: *seal* reads a batch on each. The least of some rounds that take turns.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _measured(some)
+    finally:
+        torch.set_num_threads(before)
+
+
+@torch.inference_mode()
+def _measured(some: Sequence[Kernel]) -> dict[Kernel, float]:
     found = dict.fromkeys(some, 0.0)
     for columns, inner in SHAPES:
         weight, bias = torch.randn(columns, inner), torch.randn(columns)
@@ -125,10 +149,8 @@ def measured(some: Sequence[Kernel]) -> dict[Kernel, float]:
 
 
 def _file() -> Path | None:
-    if cache := os.environ.get("XDG_CACHE_HOME"):
-        return Path(cache, "memsluice", FILE)
     try:
-        return Path.home() / ".cache" / "memsluice" / FILE
+        return cache_dir() / FILE
     except RuntimeError:  # an account without a home
         return None
 
@@ -143,15 +165,15 @@ def _known(file: Path | None) -> dict[str, str]:
     return {str(name): str(kernel) for name, kernel in said.items()}
 
 
-def _remember(file: Path | None, known: Mapping[str, str]) -> None:
-    """Keep the choices for the next start; a process that writes at the same time has as good ones."""
+def _remember(file: Path | None, asked: str, kernel: str) -> None:
+    """Keep a choice for the next start, beside what was chosen for others."""
     if file is None:
         return
-    draft = file.with_suffix(f".{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
-        draft.replace(file)
+        with NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, prefix=FILE, delete=False) as draft:
+            draft.write(json.dumps({**_known(file), asked: kernel}, indent=1) + "\n")
+        Path(draft.name).replace(file)
     except OSError as error:
         LOG.info("the encoder's kernel is not remembered, and is measured at each start", why=str(error))
 

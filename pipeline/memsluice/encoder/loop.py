@@ -12,7 +12,7 @@ from torch import Tensor
 
 from memsluice.encoder.base import Precision
 from memsluice.encoder.batching import batches, distinct
-from memsluice.encoder.kernels import chosen
+from memsluice.encoder.kernels import fastest_kernel
 from memsluice.encoder.minilm import MiniLM
 from memsluice.encoder.reading import TOKENS_MAX, WINDOW, Unit, Window, begins_of, units_of, windows
 from memsluice.encoder.texts import encodable, legible
@@ -74,8 +74,8 @@ class Doubted(NamedTuple):
 class MiniLMEncoder:
     """all-MiniLM-L6-v2 on the CPU; see :class:`memsluice.encoder.base.Encoder`.
 
-    A text's vector does not depend on what is encoded beside it, nor on its place; ``kernel`` says by what, and in
-    which numbers, the products were computed.
+    A text's vector does not depend on what is encoded beside it, nor on its place (to the last bit or to rounding:
+    :mod:`memsluice.encoder.minilm`); ``kernel`` says by what, and in which numbers, the products were computed.
     """
 
     model_id = MODEL_ID
@@ -87,7 +87,7 @@ class MiniLMEncoder:
             if threads < 1:
                 raise ConfigError(f"encoder threads must be at least 1, not {threads}")
             torch.set_num_threads(threads)
-        self.kernel = chosen(precision)
+        self.kernel = fastest_kernel(precision)
         self._model = MiniLM(weights / WEIGHTS_FILE, self.kernel)
         self._tokenizer = Tokenizer.from_file(str(weights / TOKENIZER_FILE))
         self._tokenizer.no_padding()  # the published file pads and cuts at 128, the published config says 256

@@ -4,10 +4,11 @@ Why not ``transformers``: its BERT pads every text of a batch to the longest, an
 overhead. Here the tokens of a batch lie one after the other as a (T, 384) matrix; all linear layers and norms run on
 that, no text is padded to another's length, and attention runs once per run of equally long texts, so it needs no mask.
 
-Batch mates do not change a vector. Every row of a matrix product is accumulated in one fixed order as long as the
-inner dimension is not split by the kernel, which oneDNN does for bfloat16 above 384 depending on the number of rows;
-so there the feed-forward layer is computed in slices of 384. In float32 it is not: a single short text takes an eighth
-less. Float32 kernels differ below 16 rows; those are padded.
+Batch mates change no bit of a vector in bfloat16 on a CPU with a matrix unit, and in float32 no more than its rounding
+(cosine at least 0.999999). Every row of a matrix product is accumulated in one fixed order as long as the inner
+dimension is not split by the kernel, which oneDNN does for bfloat16 above 384 depending on the number of rows; so there
+the feed-forward layer is computed in slices of 384. In float32, whose kernels split it otherwise, slices would take
+time and keep nothing. Float32 kernels differ below 16 rows; those are padded.
 """
 
 from collections.abc import Sequence

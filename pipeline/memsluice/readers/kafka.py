@@ -37,8 +37,9 @@ class KafkaTopic:
 
     Reads what is committed, and nothing of an open transaction or of one that was aborted: to it, the log ends there.
 
-    A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it. In
-    between nothing is fetched: at the end of a partition the client would ask fifty times a second.
+    A read that goes on where the last one ended does not assign the partition anew, and so does not wait for it.
+    Between two reads the partition is paused: at its end the client would ask fifty times a second. What is followed is
+    fetched all the time.
     ``asking`` reads nothing, and is asked for the ends of partitions instead: its questions queue behind no fetch.
     Whatever waits looks at ``ended`` about once a second, and ends with BrokerUnavailable where nobody waits for it.
     """
@@ -65,6 +66,7 @@ class KafkaTopic:
         self._followed: dict[int, int] = {}
         self._stands: tuple[int, int] | None = None
         self._reading: object = None
+        """Stands for the read that is going on: an older one that is closed later pauses nothing."""
         self._assigned: list[TopicPartition] = []
         self._consumer = Consumer(
             {
@@ -165,7 +167,8 @@ class KafkaTopic:
         self._consumer.assign(self._assigned)
 
     def _wake(self, partition: int) -> None:
-        """Have the client look at once which partitions to fetch, which it does after any answer, or every second."""
+        """Have the client look at once which partitions to fetch, which it does after any answer, whatever that says,
+        or once a second."""
         with contextlib.suppress(KafkaException):
             self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=ASK_SLICE_S)
 

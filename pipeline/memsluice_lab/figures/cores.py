@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import median
 
+from memsluice.errors import StackError
 from memsluice_lab.figures.accounted import tenants_of, unhurried
 from memsluice_lab.figures.bed import bed
 from memsluice_lab.figures.ingest import Burst
@@ -34,8 +35,11 @@ def cores_scaling(setting: Setting) -> Measured:
     """Landed writes a second on some cores, over as many times what one core lands: the least of 2, 4 and 8 cores.
 
     Broker, store, stages and producer are held to the cores by their affinity, each time in a stack of their own.
+    Raises StackError on a machine with one core, which nothing can be compared on.
     """
     cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < COUNTS[1]:
+        raise StackError("this figure compares numbers of cores, and this machine has one")
     counts = [count for count in COUNTS if count <= len(cores)]
     found: dict[int, list[Costs]] = {count: [] for count in counts}
     with streams(setting) as paths:
@@ -67,13 +71,13 @@ def _scaling(found: Mapping[int, Sequence[Costs]]) -> Measured:
     for count, some in found.items():
         rows.append((rate_row(count), f"{rates[count]:.1f}; {', '.join(f'{_rate(one):.1f}' for one in some)}"))
         rows.append(("… of the cores' time, by round", "; ".join(map(_told, some))))
-    least = min((rate / (count * rates[1]) for count, rate in rates.items() if count > 1), default=1.0)
+    least = min((rate / (count * rates[1]) for count, rate in rates.items() if count > 1))
     return Measured(least, tuple(rows))
 
 
 def rate_row(count: int) -> str:
     """Return what the row of a number of cores is called, whose value begins with the median rate."""
-    return f"{count} core{'s'[: count > 1]}: landed a second, median; by round"
+    return f"landed a second by {count}: median; by round"
 
 
 def _rate(one: Costs) -> float:

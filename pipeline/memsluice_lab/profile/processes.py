@@ -64,16 +64,16 @@ class Memory:
     """What a process occupies, in MiB."""
 
     resident: float
-    own: float
-    """… of it what no other process can share: a model's weights that are mapped from their file are shared."""
+    anonymous: float
+    """… of it what lies in no file: weights that are used as they lie in theirs are shared between processes."""
 
 
 def memory(pid: int, proc: Path = PROC) -> Memory:
-    """Return what a process occupies now. Raises StackError where it is not there."""
+    """Return what a process occupies now. Raises StackError where that cannot be read: it may have ended."""
     try:
         lines = (proc / str(pid) / "smaps_rollup").read_text(encoding="ascii", errors="replace").splitlines()[1:]
-    except (FileNotFoundError, ProcessLookupError):
-        raise StackError(f"process {pid} has ended while it was measured") from None
+    except OSError as error:
+        raise StackError(f"the memory of process {pid} cannot be read: {error.strerror}") from None
     mib = {name: int(rest.split()[0]) / 1_024 for name, _, rest in (line.partition(":") for line in lines)}
     return Memory(mib["Rss"], mib["Anonymous"])
 

@@ -80,9 +80,10 @@ def _cores(found: Profile) -> Grid:
 
 def _memory(found: Profile) -> Grid:
     rows = [
-        (CALLED.get(name, name), f"{one.resident:,.0f}", f"{one.own:,.0f}") for name, one in found.costs.memory.items()
+        (CALLED.get(name, name), f"{one.resident:,.0f}", f"{one.anonymous:,.0f}")
+        for name, one in found.costs.memory.items()
     ]
-    return Grid("Memory after the burst, MiB", ("process", "resident", "of it its own"), tuple(rows))
+    return Grid("Memory after the burst, MiB", ("process", "resident", "of it anonymous"), tuple(rows))
 
 
 def _topics(found: Profile) -> Grid:

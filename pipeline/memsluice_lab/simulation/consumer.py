@@ -124,8 +124,8 @@ class Consumer:
         return place if last is None or last < committed else None
 
     def known_behind(self, message: Any) -> int:
-        """Return how much of a message's partition was fetched behind it."""
-        return max(0, self._fetched.get((message.topic, message.partition), 0) - int(message.offset))
+        """Return how many offsets of a message's partition, markers among them, were fetched behind it."""
+        return max(0, self.positions.get((message.topic, message.partition), 0) - int(message.offset) - 1)
 
     def known_commit(self, tp: Any) -> int | None:
         """Return what is known to be committed."""

@@ -1,7 +1,7 @@
 """Batch stages: whatever has arrived goes to a thread of the stage as soon as one is free.
 
 So an idle stage adds no waiting, and batches grow by themselves with the load. A thread that is done takes the next
-batch, whether or not the ones before are; results are handed on in the order in which their batches were taken.
+batch while a longer one before it is at work; results are handed on in the order in which their batches were taken.
 """
 
 import asyncio
@@ -60,15 +60,16 @@ class BatchRunner(StageRunner):
         self._threads = StageThreads(f"stage-{spec.name}", self.tuning.threads)
         self._telling = StageThreads(f"owns-{spec.name}")  # one: it is told in order
         self._free = asyncio.Semaphore(self.tuning.threads)
-        self._order = asyncio.Semaphore(self.tuning.threads + 1)
-        """Room for batches that were taken and not handed on: one more than there are threads, so that a thread that is
-        done goes on while a longer batch, taken before, is still at work."""
+        batches_max = 2 * self.tuning.threads
+        self._order = asyncio.Semaphore(batches_max)
+        """Room for batches that were taken and not handed on: each thread that is done may go on with another while a
+        longer one, taken before, is still at work."""
         self._under_way: asyncio.Queue[_UnderWay] = asyncio.Queue()  # bounded by _order
         self._at_work: deque[list[_Item]] = deque()
         """Batches that a thread has, or that wait for one before them."""
         self._returned_one = asyncio.Event()
         self._queued_max = (1 + self.tuning.threads) * self.tuning.batch_size
-        unanswered_max = 2 * self._queued_max  # as many are in work, or being handed on
+        unanswered_max = self._queued_max + (batches_max + 1) * self.tuning.batch_size  # one is being handed on
         self.overflow = Overflow(spec.overflow, self.stage, self._now_s, unanswered_max) if spec.overflow else None
         self._open_overflow: OpenLog = lambda given_up: KafkaTopic.of(
             connection, spec.user, spec.overflow, spec.app_id, given_up.is_set

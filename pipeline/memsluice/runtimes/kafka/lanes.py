@@ -31,10 +31,13 @@ IDLE_S: Final = 1.0
 GATHER_S: Final = 0.25
 """How long results that are not urgent are gathered, where no urgent one comes."""
 SHARE_S: Final = 0.05
-"""How long an urgent one waits, at most, for others of its partition that the log was seen to have behind it ..."""
-FULL_S: Final = 0.25
-"""... and where these are many: a transaction for each few of them would take the broker's time from all."""
-MANY: Final = 16
+"""How long an urgent one waits, at most, for others of its partition that the log was seen to have behind it."""
+BACKLOG_OFFSETS_MIN: Final = 16
+"""Where so many offsets, markers among them, were known behind the transaction before and are behind an urgent record,
+it waits for a full one: it has waited for its turn, and one for each few records would take the broker's and the
+stages' time from all."""
+BACKLOG_S: Final = GATHER_S
+"""How long it waits for that, at most."""
 GATHERED_MAX: Final = 64
 """Most results that one transaction commits: what comes behind them waits for no longer one."""
 
@@ -65,6 +68,10 @@ class Lane:
         self._urgent = asyncio.Event()
         self._sharing: asyncio.TimerHandle | None = None
         """When what is urgent and queued waits for others no longer; None: nothing urgent waits for them."""
+        self._backlog = False
+        """Whether much was known to come behind the transaction before."""
+        self._ending = False
+        """Whether nothing more is taken in, so that nothing is worth waiting for."""
         self._given_up = Event()
         self._closed = False
         self._task: asyncio.Task[None] | None = None
@@ -82,9 +89,9 @@ class Lane:
         self._arrived.set()
         comes = self._known_to_come(result.message)
         if result.urgent and self._sharing is None:
-            share_s = FULL_S if comes >= MANY else SHARE_S
-            self._sharing = asyncio.get_running_loop().call_later(share_s, self.hurry)
-        if len(self._queue) >= GATHERED_MAX or (self._sharing is not None and not comes):
+            long = self._backlog and self._is_backlog(result.message)
+            self._sharing = asyncio.get_running_loop().call_later(BACKLOG_S if long else SHARE_S, self.hurry)
+        if self._ending or len(self._queue) >= GATHERED_MAX or (self._sharing is not None and not comes):
             self.hurry()
 
     def _known_to_come(self, message: Any) -> int:
@@ -92,10 +99,20 @@ class Lane:
         known: int = self._owner.app.consumer.known_behind(message)
         return max(0, known - int(message.topic in self._owner.spec.transactional))
 
+    def _is_backlog(self, message: Any) -> bool:
+        """Tell whether much comes behind a record soon: what waits in the overflow comes as its quota allows."""
+        comes = self._known_to_come(message) >= BACKLOG_OFFSETS_MIN
+        return comes and message.topic != self._owner.spec.overflow
+
     def hurry(self) -> None:
         """Gather no longer: somebody waits for what is queued, or for its room."""
         self._forget_hurry()
         self._urgent.set()
+
+    def end(self) -> None:
+        """Gather nothing any more: no more comes than what is in work."""
+        self._ending = True
+        self.hurry()
 
     def _forget_hurry(self) -> None:
         """Forget that anybody hurries, or would."""
@@ -165,6 +182,7 @@ class Lane:
         batch = [self._queue.popleft() for _ in range(most)]
         if not self._queue:
             self._forget_hurry()
+        self._backlog = self._is_backlog(batch[-1].message)
         return batch
 
     async def _commit(self, batch: list[RecordResult]) -> None:
@@ -342,6 +360,11 @@ class Lanes:
             lane.give_up()
         self.outstanding = 0
         self._room.set()
+
+    def end(self) -> None:
+        """Have every lane commit what comes at once: nothing more is taken in."""
+        for lane in self._lanes.values():
+            lane.end()
 
     async def stop(self) -> None:
         """Close every lane."""

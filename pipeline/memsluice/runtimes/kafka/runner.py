@@ -228,6 +228,7 @@ class StageRunner(ABC):
         """Take no more records; wait at most ``drain_s`` for those in work, then give them up (they are read again)."""
         self.draining = True
         self._drop_queued()
+        self.lanes.end()
         if self.held and self.failure is None:
             self._quiet.clear()
             try:

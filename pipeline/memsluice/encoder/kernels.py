@@ -11,7 +11,6 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import Final, Literal, NamedTuple
 
@@ -19,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from memsluice.deployment.paths import cache_dir
+from memsluice.deployment.paths import cache_dir, write_private
 from memsluice.encoder.base import Precision
 from memsluice.errors import ConfigError
 from memsluice.log import get_logger
@@ -171,9 +170,7 @@ def _remember(file: Path | None, asked: str, kernel: str) -> None:
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, prefix=FILE, delete=False) as draft:
-            draft.write(json.dumps({**_known(file), asked: kernel}, indent=1) + "\n")
-        Path(draft.name).replace(file)
+        write_private(file, json.dumps({**_known(file), asked: kernel}, indent=1) + "\n")
     except OSError as error:
         LOG.info("the encoder's kernel is not remembered, and is measured at each start", why=str(error))
 

@@ -71,7 +71,7 @@ def _scaling(found: Mapping[int, Sequence[Costs]]) -> Measured:
     for count, some in found.items():
         rows.append((rate_row(count), f"{rates[count]:.1f}; {', '.join(f'{_rate(one):.1f}' for one in some)}"))
         rows.append(("… of the cores' time, by round", "; ".join(map(_told, some))))
-    least = min((rate / (count * rates[1]) for count, rate in rates.items() if count > 1))
+    least = min(rate / (count * rates[1]) for count, rate in rates.items() if count > 1)
     return Measured(least, tuple(rows))
 
 

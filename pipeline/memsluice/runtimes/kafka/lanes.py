@@ -89,7 +89,7 @@ class Lane:
         self._arrived.set()
         comes = self._known_to_come(result.message)
         if result.urgent and self._sharing is None:
-            long = self._backlog and self._is_backlog(result.message)
+            long = self._backlog and self._is_backlog(result.message, comes)
             self._sharing = asyncio.get_running_loop().call_later(BACKLOG_S if long else SHARE_S, self.hurry)
         if self._ending or len(self._queue) >= GATHERED_MAX or (self._sharing is not None and not comes):
             self.hurry()
@@ -99,10 +99,9 @@ class Lane:
         known: int = self._owner.app.consumer.known_behind(message)
         return max(0, known - int(message.topic in self._owner.spec.transactional))
 
-    def _is_backlog(self, message: Any) -> bool:
+    def _is_backlog(self, message: Any, comes: int) -> bool:
         """Tell whether much comes behind a record soon: what waits in the overflow comes as its quota allows."""
-        comes = self._known_to_come(message) >= BACKLOG_OFFSETS_MIN
-        return comes and message.topic != self._owner.spec.overflow
+        return comes >= BACKLOG_OFFSETS_MIN and message.topic != self._owner.spec.overflow
 
     def hurry(self) -> None:
         """Gather no longer: somebody waits for what is queued, or for its room."""
@@ -182,7 +181,8 @@ class Lane:
         batch = [self._queue.popleft() for _ in range(most)]
         if not self._queue:
             self._forget_hurry()
-        self._backlog = self._is_backlog(batch[-1].message)
+        last = batch[-1].message
+        self._backlog = self._is_backlog(last, self._known_to_come(last))
         return batch
 
     async def _commit(self, batch: list[RecordResult]) -> None:

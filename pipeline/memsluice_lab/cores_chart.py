@@ -5,6 +5,7 @@
 
 import sys
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path as File
 
 import orjson
@@ -13,7 +14,8 @@ from memsluice.operations.monitor.picture import Dot, Path, Picture, Shape, Word
 from memsluice_lab.figures.cores import COUNTS, rate_row
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 320, 60, 40, 40
-COLOURS = ("#1f6fb2", "#c0392b", "#2e7d32")
+COLOURS = ("#1f6fb2", "#c0392b", "#2e7d32", "#6a4c93")
+"""A class of machine's; a fifth has the first's."""
 PROPORTIONAL = "#999999"
 Rates = Mapping[int, float]
 """Landed writes a second, by the number of cores."""
@@ -42,7 +44,7 @@ def drawn(by_class: Mapping[str, Rates]) -> Picture:
     shapes: list[Shape] = [Words(LEFT, 20, "Landed writes a second, by cores; dashed: in proportion to one core", 12)]
     shapes += [Words(place(count, 0)[0] - 4, HEIGHT - 20, str(count), 11) for count in COUNTS if count <= cores]
     shapes += [Words(8, place(0, share * most)[1] + 4, f"{share * most:.0f}", 11) for share in (0.0, 0.5, 1.0)]
-    for (name, rates), colour in zip(sorted(by_class.items()), COLOURS, strict=False):
+    for (name, rates), colour in zip(sorted(by_class.items()), cycle(COLOURS), strict=False):
         last = max(rates)
         points = tuple(place(count, rates[count]) for count in sorted(rates))
         shapes.append(Path((place(0, 0), place(last, last * rates[1])), PROPORTIONAL, True))

@@ -192,7 +192,7 @@ def test_a_unit_read_again_shows_what_training_saw_of_it(
         alone[at] = 0.0
         doubted = one.doubted(alone)
         assert doubted is not None
-        assert doubted.chosen == [at]
+        assert doubted.unsure == [at]
         own = {token for window, _ in doubted.pieces for token in range(window.own, window.until)}
         assert own >= set(units[at].tokens)
         assert all({*range(window.own, window.until)} & {*units[at].tokens} for window, _ in doubted.pieces)

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from memsluice_lab.cores_chart import recorded
+from memsluice_lab.cores_chart import COLOURS, drawn, recorded
 from memsluice_lab.figures.cores import _scaling
 from memsluice_lab.profile.bursts import Costs
 
@@ -19,3 +19,10 @@ def test_the_least_of_all_counts_is_the_figure_and_the_chart_reads_its_rows() ->
     assert measured.value == pytest.approx(60 / 80)
     one = {"name": "cores_scaling", "machine_class": "AVX2", "rows": measured.rows}
     assert recorded(orjson.dumps({"measurements": [one, {"name": "other"}]})) == {"AVX2": {1: 20.0, 2: 36.0, 4: 60.0}}
+
+
+def test_every_class_of_machine_has_its_line() -> None:
+    """One class more than there are colours is drawn like the others, not left out."""
+    names = [f"class {number}" for number in range(len(COLOURS) + 1)]
+    picture = drawn({name: {1: 10.0, 2: 18.0} for name in names}).svg()
+    assert [name for name in names if name not in picture] == []

@@ -34,6 +34,7 @@ from memsluice_lab.profile.stacks import DECIDE, PRODUCTS, REST, SIGNING, WAKING
 TOP = Path(__file__).resolve().parents[2]
 STAT = "7 ({}) S 1 7 7 0 -1 4194304 100 0 0 0 {} {} 5 5 20 0 3 0 1 2 3"
 LINEAR = "Kernel.linear.<locals>.<lambda> (memsluice/encoder/kernels.py)"
+OPERATOR = "OpOverloadPacket.__call__ (torch/_ops.py)"
 SELECT = "EpollSelector.select (selectors.py)"
 LOOP = ("run_worker (memsluice/runtimes/kafka/worker.py)", "BaseEventLoop._run_once (asyncio/base_events.py)")
 
@@ -150,6 +151,8 @@ def test_functions_have_their_own_and_the_whole_and_recursion_counts_once() -> N
     ("frames", "layer"),
     [
         ((*LOOP, "MiniLM.read (memsluice/encoder/minilm.py)", LINEAR), PRODUCTS),
+        (("MiniLM.read (memsluice/encoder/minilm.py)", LINEAR, OPERATOR), PRODUCTS),
+        (("MiniLM.read (memsluice/encoder/minilm.py)", OPERATOR), stacks.ENCODER),
         (("MiniLM.read (memsluice/encoder/minilm.py)", "layer_norm (torch/nn/functional.py)"), stacks.ENCODER),
         (("decide (memsluice/gate/decide.py)", "to_json (memsluice/envelope/codec.py)"), SIGNING),
         (("decide (memsluice/gate/decide.py)", "norm (numpy/linalg/_linalg.py)"), DECIDE),

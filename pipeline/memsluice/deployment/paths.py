@@ -26,19 +26,19 @@ BOOTSTRAP_VARIABLE = "MEMSLUICE_BOOTSTRAP"
 
 def home_dir(home: Path | None = None) -> Path:
     """Return the home: the argument, else ``MEMSLUICE_HOME``, else ``~/.memsluice``."""
-    return _resolve(home, HOME_VARIABLE, Path.home() / ".memsluice")
+    return _resolve(home, HOME_VARIABLE, "~/.memsluice")
 
 
 def cache_dir(cache: Path | None = None) -> Path:
     """Return the download cache: the argument, else ``MEMSLUICE_CACHE``, else ``~/.cache/memsluice``."""
-    return _resolve(cache, CACHE_VARIABLE, Path.home() / ".cache" / "memsluice")
+    return _resolve(cache, CACHE_VARIABLE, "~/.cache/memsluice")
 
 
-def _resolve(given: Path | None, variable: str, default: Path) -> Path:
+def _resolve(given: Path | None, variable: str, default: str) -> Path:
     if given is not None:
         return given.expanduser().resolve()
     text = os.environ.get(variable, "")
-    return Path(text).expanduser().resolve() if text else default
+    return Path(text).expanduser().resolve() if text else Path(default).expanduser()
 
 
 _REMEDIES = {

@@ -53,20 +53,20 @@ class Tokens(NamedTuple):
         """
         if len(self.ids) - 2 <= WINDOW or not DOUBT < logits.max() < SURE:
             return None
-        chosen = np.flatnonzero(logits > DOUBT).tolist()
-        units = [self.units[at] for at in chosen]
+        unsure = np.flatnonzero(logits > DOUBT).tolist()
+        units = [self.units[at] for at in unsure]
         spans = [(unit.tokens[0], unit.tokens[-1]) for unit in units]
         pieces = [one for one in self.pieces() if any(one[0].own <= z and a < one[0].until for a, z in spans)]
         rows = np.concatenate([np.arange(window.own, window.until) for window, _ in pieces])
         units = [unit._replace(tokens=np.searchsorted(rows, unit.tokens).tolist()) for unit in units]
-        return Doubted(chosen, pieces, units)
+        return Doubted(unsure, pieces, units)
 
 
 class Doubted(NamedTuple):
     """What is read again of a text: which units, the short windows that have their tokens, and the units by the rows
     of these windows' own tokens."""
 
-    chosen: list[int]
+    unsure: list[int]
     pieces: list[Piece]
     units: list[Unit]
 
@@ -175,7 +175,7 @@ class MiniLMEncoder:
         # What short windows show of a unit counts, be it less: the models are fitted on these, and the higher of two
         # tries would hold more. Where all that were read again show less, the worst of the others speaks, below DOUBT.
         for number, of in self._judge(states, {number: doubted.units for number, doubted in again.items()}).items():
-            logits[number][again[number].chosen] = of
+            logits[number][again[number].unsure] = of
         for number, of in logits.items():
             shown[number] = _placed(_worst(some[number], of), seen[number])
         return found, shown

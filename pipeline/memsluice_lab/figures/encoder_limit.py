@@ -48,7 +48,7 @@ class Product(NamedTuple):
         return 2 * self.rows * self.inner * self.columns
 
 
-Kernel = Callable[[], object]
+Multiply = Callable[[], object]
 
 
 def encoder_of_limit(setting: Setting) -> Measured:
@@ -97,12 +97,12 @@ def products_of(events: Iterable[tuple[str, Sequence[Sequence[int]]]]) -> Counte
     return found
 
 
-def kernels(product: Product, dtype: torch.dtype) -> dict[str, Kernel]:
+def ways(product: Product, dtype: torch.dtype) -> dict[str, Multiply]:
     """Return what may compute a product on this machine, by name; a kernel that it lacks is left out."""
     left = torch.randn(product.rows, product.inner).to(dtype)
     weight = torch.randn(product.columns, product.inner).to(dtype)
     right, out = weight.t().contiguous(), torch.empty(product.rows, product.columns, dtype=dtype)
-    found: dict[str, Kernel] = {
+    found: dict[str, Multiply] = {
         "mm": lambda: torch.mm(left, right, out=out),
         "mm, right side transposed": lambda: torch.mm(left, weight.t(), out=out),
     }
@@ -133,7 +133,7 @@ def joint(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
     before = torch.get_num_threads()
     torch.set_num_threads(cores)
     try:
-        return {name: min(_timed(one) for _ in range(CALLS)) for name, one in kernels(product, dtype).items()}
+        return {name: min(_timed(one) for _ in range(CALLS)) for name, one in ways(product, dtype).items()}
     finally:
         torch.set_num_threads(before)
 
@@ -145,10 +145,10 @@ def apart(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
     @torch.inference_mode()
     def blocks(_: int) -> dict[str, list[float]]:
         found = defaultdict[str, list[float]](list)
-        for name, kernel in kernels(product, dtype).items():
+        for name, multiply in ways(product, dtype).items():
             for _ in range(BLOCKS):
                 begin.wait(BEGIN_S_MAX)
-                found[name].append(_timed(partial(_called, kernel)))
+                found[name].append(_timed(partial(_called, multiply)))
         return found
 
     with ThreadPoolExecutor(cores) as threads:
@@ -159,9 +159,9 @@ def apart(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
     }
 
 
-def _called(kernel: Kernel) -> None:
+def _called(multiply: Multiply) -> None:
     for _ in range(CALLS):
-        kernel()
+        multiply()
 
 
 def _timed(work: Callable[[], Any]) -> float:

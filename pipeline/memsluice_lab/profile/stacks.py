@@ -22,7 +22,7 @@ BEGINNING = "a thread that begins, or ends"
 """The one frame of a thread that was looked at outside of all functions."""
 _PATHS = (
     (PRODUCTS, r"<lambda> \(.*memsluice/encoder/kernels"),
-    (ENCODER, r"memsluice/encoder/|[(/](tokenizers|torch)/[^)]*\.py"),
+    (ENCODER, r"memsluice/encoder/|[(/](tokenizers|torch)/(?!_ops\.py)[^)]*\.py"),
     (SIGNING, r"memsluice/(envelope|events|keystore)/"),
     (SIGNING, r"[(/](orjson|msgspec|cryptography|pydantic\w*|cloudevents|json|hashlib|hmac|base64)\b"),
     (STATE, r"memsluice/(gate/state/|runtimes/kafka/(state|stateful|restore)\.py)|[(/]rocksdict|^native thread rocks"),

@@ -135,6 +135,16 @@ PIPELINE = (
         "each at one of its own, what is faster.",
     ),
     Figure(
+        "int8_cosine",
+        "quantised:int8_cosine",
+        "<=",
+        0.999,
+        "cosine",
+        "Least cosine to float32's vectors of the nearest int8 encoder (static scales, smoothed) that needs at most "
+        "0.9 of float32's time; 0 where none does. *seal* refuses a recall whose reader's vector is further than "
+        "0.999 from its own: from there on the choice against int8 is to be made anew.",
+    ),
+    Figure(
         "light_extra_ms",
         "ingest:light_extra_ms",
         "<=",

@@ -8,7 +8,7 @@ import pytest
 
 from memsluice.deployment.home import Home
 from memsluice.deployment.layout import Layout
-from memsluice.deployment.paths import write_private
+from memsluice.deployment.paths import cache_dir, home_dir, write_private
 from memsluice.devstack.stackfile import StackFile, next_start
 from memsluice.errors import ConfigError, StackError
 from memsluice.keystore.store import KeyStore
@@ -91,3 +91,19 @@ def test_data_of_another_version_is_not_started(tmp_path: Path):
     old = next_start(None).model_copy(update={"kafka_version": "3.9.0"})
     with pytest.raises(StackError, match=r"3\.9\.0"):
         next_start(old)
+
+
+def test_an_account_without_a_home_names_its_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whoever said where the cache and the home are is not asked for a home directory besides."""
+
+    def nobody(path: Path) -> Path:
+        raise RuntimeError(f"no home directory for {path}")
+
+    monkeypatch.setattr(Path, "expanduser", lambda self: nobody(self) if str(self).startswith("~") else self)
+    monkeypatch.setattr(Path, "home", nobody)
+    for variable, folder in (("MEMSLUICE_CACHE", cache_dir), ("MEMSLUICE_HOME", home_dir)):
+        monkeypatch.setenv(variable, str(tmp_path))
+        assert folder() == tmp_path.resolve()
+        monkeypatch.delenv(variable)
+        with pytest.raises(RuntimeError):
+            folder()

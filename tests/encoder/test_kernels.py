@@ -117,6 +117,8 @@ def test_a_busy_moment_changes_nothing() -> None:
     usual = [1.0, 1.0, 1.0, 1.0]
     assert kernels.fastest({TORCH: usual, ONEDNN: [0.5, 0.5, 1.0, 0.5]}) == TORCH
     assert kernels.fastest({TORCH: usual, ONEDNN: [0.5, 0.5, 0.9, 0.5]}) == ONEDNN
+    third = Kernel("bf16", "torch")
+    assert kernels.fastest({TORCH: usual, ONEDNN: [0.3, 1.0, 1.0, 1.0], third: [0.6] * 4}) == third
 
 
 def test_another_torch_or_processor_is_measured_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,4 +179,5 @@ def test_measuring_times_every_kernel() -> None:
     threads = torch.get_num_threads()
     found = kernels.measured([Waiting("fp32", "onednn"), TORCH])
     assert kernels.fastest(found) == TORCH
+    assert [len(rounds) for rounds in found.values()] == [kernels.ROUNDS] * 2
     assert torch.get_num_threads() == threads

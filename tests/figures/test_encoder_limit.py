@@ -5,7 +5,7 @@ import torch
 
 from memsluice.errors import StateError
 from memsluice_lab.figures import encoder_limit
-from memsluice_lab.figures.encoder_limit import Product, products_of, ways
+from memsluice_lab.figures.encoder_limit import Product, multiplications, products_of
 
 
 def test_products_are_counted_by_their_shapes() -> None:
@@ -31,10 +31,10 @@ def test_a_torch_that_names_its_operators_otherwise_is_no_limit_of_zero() -> Non
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_every_kernel_computes_the_product(dtype: torch.dtype) -> None:
-    """A kernel that skips a part would set a limit that nobody reaches."""
-    computed = ways(Product(32, 384, 64), dtype)
-    results = {name: kernel() for name, kernel in computed.items()}
+def test_every_multiplication_gives_the_product(dtype: torch.dtype) -> None:
+    """One that skips a part would set a limit that nobody reaches."""
+    computed = multiplications(Product(32, 384, 64), dtype)
+    results = {name: multiply() for name, multiply in computed.items()}
     assert len(results) >= 2
     for name, result in results.items():
         assert isinstance(result, torch.Tensor), name
@@ -56,7 +56,7 @@ def test_the_limit_is_the_least_for_each_shape_of_all_cores_at_one_and_a_core_ea
 
 def test_a_product_of_each_core_takes_what_the_slowest_takes_over_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two cores that are through with a block of calls after 6 and after 9 s each product took 1.5."""
-    monkeypatch.setattr(encoder_limit, "ways", lambda product, dtype: {"mm": lambda: None})
+    monkeypatch.setattr(encoder_limit, "multiplications", lambda product, dtype: {"mm": lambda: None})
     took = iter([9.0, 6.0] * encoder_limit.BLOCKS)
     monkeypatch.setattr(encoder_limit, "_timed", lambda work: next(took))
     assert encoder_limit.apart(Product(64, 32, 16), torch.float32, 2) == {"mm": 9.0 / encoder_limit.CALLS / 2}

@@ -1,10 +1,16 @@
 """The int8 encoder that float32 is held against: it computes the product, as near as int8 can, and only where told."""
 
+import numpy as np
 import pytest
 import torch
 
-from memsluice.encoder.kernels import Kernel
-from memsluice_lab.figures.quantised import KINDS, Quantised, Ranges, Watching, int8
+from memsluice.encoder.kernels import SHAPES, Kernel, Linear
+from memsluice.encoder.minilm import LAYERS, MiniLM
+from memsluice.encoder.weights import WEIGHTS_FILE, find_weights
+from memsluice.errors import StateError
+from memsluice.stages.seal import RECALL_COSINE_MIN
+from memsluice_lab.figures.quantised import KINDS, Beside, Quantised, Ranges, Watching, int8, nearest
+from memsluice_lab.figures.registry import get
 
 USUAL = Kernel("fp32", "torch")
 
@@ -29,7 +35,7 @@ def test_int8_gives_nearly_the_product(alpha: float) -> None:
     exact = x @ weight.T + bias
     assert torch.cosine_similarity(found, exact).min() > 0.995
     plain = int8(weight, bias, _ranges(x), 0.0, 127)(x)
-    assert (found - exact).norm() < (plain - exact).norm(), "smoothing helps where a channel is wide"
+    assert (found - exact).norm() < (plain - exact).norm(), "what is moved to the weights is nearer"
 
 
 def test_only_the_kinds_that_were_named_are_int8() -> None:
@@ -50,3 +56,36 @@ def test_ranges_are_of_all_that_was_seen() -> None:
     (seen,) = kernel.ranges
     assert torch.equal(seen.most, x.amax(0).clamp(min=0))
     assert torch.equal(seen.least, x.amin(0).clamp(max=0))
+
+
+def test_the_kinds_are_in_the_models_order() -> None:
+    """Which product is int8 goes by its place: in another order a row would speak of another product."""
+    assert dict(zip(KINDS, SHAPES, strict=True))["down"] == (384, 1536)
+
+    class Noting(Kernel):
+        def linear(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
+            shapes.append(tuple(weight.shape))
+            return super().linear(weight, bias)
+
+    shapes = list[tuple[int, ...]]()
+    MiniLM(find_weights() / WEIGHTS_FILE, Noting("fp32", "torch"))
+    assert shapes == [*SHAPES] * LAYERS
+
+
+def _beside(share: float, *cosines: float) -> Beside:
+    return Beside(share, np.array(cosines, np.float32), np.zeros(2, np.float32))
+
+
+def test_the_figure_is_the_nearest_of_what_is_fast_enough() -> None:
+    """Its worst text counts; what saves no time says nothing; and a product that is wrong is no proof against int8."""
+    near, slow = _beside(0.8, 0.996, 1.0), _beside(0.95, 0.9999)
+    assert nearest([near, slow, _beside(0.5, 0.8, 1.0)]) == pytest.approx(0.996)
+    assert nearest([slow]) == 0.0
+    for wrong in ([_beside(0.5, 0.1)], [near, _beside(0.5, float("nan"))]):
+        with pytest.raises(StateError, match="products are wrong"):
+            nearest(wrong)
+
+
+def test_the_goal_is_what_seal_asks_of_a_recall() -> None:
+    """Whoever moves that check is told that the choice against int8 rests on it."""
+    assert get("int8_cosine").goal == RECALL_COSINE_MIN

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -30,6 +30,8 @@ SHAPES: Final = ((1152, 384), (384, 384), (1536, 384), (384, 1536))
 ROWS: Final = (24, 128, 1024)
 """Tokens of a single short text, of a long one, and of a full batch."""
 ROUNDS: Final = 4
+CALLS: Final = 3
+"""Of a round, of each shape and size: the fastest counts, or a hiccup in a short one would be a round's."""
 MARGIN: Final = 0.95
 """Another kernel is taken before the usual one where it needs at most so much of its time in every round: neither a
 tie nor what else the machine does is a change."""
@@ -37,6 +39,21 @@ FILE: Final = "kernels.json"
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _MEASURING: Final = Lock()
 """Held while one thread measures: it holds torch to one core meanwhile."""
+
+
+class Products(Protocol):
+    """What a model's products are computed by; :class:`Kernel` is one."""
+
+    @property
+    def precision(self) -> Literal["bf16", "fp32"]:
+        """As whose rounding the products are."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What is multiplied."""
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Linear:
+        """Return x -> x Wᵀ + b for a weight of (columns, inner)."""
 
 
 class Kernel(NamedTuple):
@@ -87,7 +104,7 @@ def kernels(precision: Precision, cpuinfo: Path = _CPUINFO) -> list[Kernel]:
 
 
 def fastest_kernel(precision: Precision) -> Kernel:
-    """Return the fastest kernel, as it is remembered, or measured now, which takes one core about a second.
+    """Return the fastest kernel, as it is remembered, or measured now, which takes one core a second or two.
 
     bfloat16 that was asked for on a processor without a unit for it is not measured: that would take minutes.
     """
@@ -110,11 +127,12 @@ def fastest_kernel(precision: Precision) -> Kernel:
 
 
 def fastest(took: Mapping[Kernel, Sequence[float]]) -> Kernel:
-    """Return the first kernel, or the fastest if that is faster by more than the margin in every round."""
+    """Return the fastest of those that are faster than the first, by more than the margin, in every round; or the
+    first."""
     first = next(iter(took))
-    best = min(took, key=lambda one: min(took[one]))
-    faster = all(its <= MARGIN * usual for its, usual in zip(took[best], took[first], strict=True))
-    return best if faster else first
+    limits = [MARGIN * seconds for seconds in took[first]]
+    faster = [one for one in took if all(its <= limit for its, limit in zip(took[one], limits, strict=True))]
+    return min(faster, key=lambda one: sum(took[one]), default=first)
 
 
 def measured(some: Sequence[Kernel]) -> dict[Kernel, list[float]]:
@@ -142,10 +160,14 @@ def _measured(some: Sequence[Kernel]) -> dict[Kernel, list[float]]:
                 layer(x)  # the first call prepares the kernel
             for number in range(ROUNDS):
                 for one, layer, x in zip(some, layers, inputs, strict=True):
-                    began = time.perf_counter()
-                    layer(x)
-                    found[one][number] += (time.perf_counter() - began) * ROWS[-1] / rows
+                    found[one][number] += min(_seconds(layer, x) for _ in range(CALLS)) * ROWS[-1] / rows
     return found
+
+
+def _seconds(layer: Linear, x: Tensor) -> float:
+    began = time.perf_counter()
+    layer(x)
+    return time.perf_counter() - began
 
 
 def _file() -> Path | None:
@@ -184,8 +206,13 @@ def _processor() -> str:
 
 def _multiplies_bf16(cpuinfo: Path) -> bool:
     """Say whether the CPU has a bfloat16 matrix or dot-product unit (AMX, AVX-512 BF16)."""
-    flags = " ".join(line for line in _lines(cpuinfo) if line.startswith("flags"))
-    return "amx_bf16" in flags or "avx512_bf16" in flags
+    return has_unit("amx_bf16", "avx512_bf16", cpuinfo=cpuinfo)
+
+
+def has_unit(*names: str, cpuinfo: Path = _CPUINFO) -> bool:
+    """Tell whether the processor has one of these, by Linux' names of its flags."""
+    flags = {flag for line in _lines(cpuinfo) if line.startswith("flags") for flag in line.split()}
+    return not flags.isdisjoint(names)
 
 
 def _lines(file: Path) -> list[str]:

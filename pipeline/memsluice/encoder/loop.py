@@ -12,7 +12,7 @@ from torch import Tensor
 
 from memsluice.encoder.base import Precision
 from memsluice.encoder.batching import batches, distinct
-from memsluice.encoder.kernels import fastest_kernel
+from memsluice.encoder.kernels import Products, fastest_kernel
 from memsluice.encoder.minilm import MiniLM
 from memsluice.encoder.reading import TOKENS_MAX, WINDOW, Unit, Window, begins_of, units_of, windows
 from memsluice.encoder.texts import encodable, legible
@@ -82,12 +82,20 @@ class MiniLMEncoder:
     revision = REVISION
     dimensions = DIMENSIONS
 
-    def __init__(self, weights: Path, *, threads: int | None = None, precision: Precision = "auto") -> None:
+    def __init__(
+        self,
+        weights: Path,
+        *,
+        threads: int | None = None,
+        precision: Precision = "auto",
+        kernel: Products | None = None,
+    ) -> None:
+        """``kernel`` None is the fastest one of this machine."""
         if threads is not None:
             if threads < 1:
                 raise ConfigError(f"encoder threads must be at least 1, not {threads}")
             torch.set_num_threads(threads)
-        self.kernel = fastest_kernel(precision)
+        self.kernel: Products = kernel or fastest_kernel(precision)
         self._model = MiniLM(weights / WEIGHTS_FILE, self.kernel)
         self._tokenizer = Tokenizer.from_file(str(weights / TOKENIZER_FILE))
         self._tokenizer.no_padding()  # the published file pads and cuts at 128, the published config says 256

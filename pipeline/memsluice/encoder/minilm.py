@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from memsluice.encoder.batching import runs
-from memsluice.encoder.kernels import Kernel
+from memsluice.encoder.kernels import Products
 
 HIDDEN = 384
 LAYERS = 6
@@ -42,7 +42,7 @@ Norm = tuple[Tensor, Tensor]
 class _Layer:
     """The weights of one transformer layer, ready to apply."""
 
-    def __init__(self, weights: dict[str, Tensor], prefix: str, kernel: Kernel) -> None:
+    def __init__(self, weights: dict[str, Tensor], prefix: str, kernel: Products) -> None:
         def pair(name: str) -> tuple[Tensor, Tensor]:
             return weights[f"{prefix}{name}.weight"].float(), weights[f"{prefix}{name}.bias"].float()
 
@@ -69,7 +69,7 @@ class _Layer:
 class MiniLM:
     """Token ids to unit vectors. Immutable after construction: calls from several threads do not disturb each other."""
 
-    def __init__(self, file: Path, kernel: Kernel) -> None:
+    def __init__(self, file: Path, kernel: Products) -> None:
         weights = load_file(file)
         self.dtype = kernel.dtype
         self._words = weights["embeddings.word_embeddings.weight"].float()

@@ -97,8 +97,8 @@ def products_of(events: Iterable[tuple[str, Sequence[Sequence[int]]]]) -> Counte
     return found
 
 
-def ways(product: Product, dtype: torch.dtype) -> dict[str, Multiply]:
-    """Return what may compute a product on this machine, by name; a kernel that it lacks is left out."""
+def multiplications(product: Product, dtype: torch.dtype) -> dict[str, Multiply]:
+    """Return what may compute a product on this machine, by name; one that it lacks is left out."""
     left = torch.randn(product.rows, product.inner).to(dtype)
     weight = torch.randn(product.columns, product.inner).to(dtype)
     right, out = weight.t().contiguous(), torch.empty(product.rows, product.columns, dtype=dtype)
@@ -133,7 +133,7 @@ def joint(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
     before = torch.get_num_threads()
     torch.set_num_threads(cores)
     try:
-        return {name: min(_timed(one) for _ in range(CALLS)) for name, one in ways(product, dtype).items()}
+        return {name: min(_timed(one) for _ in range(CALLS)) for name, one in multiplications(product, dtype).items()}
     finally:
         torch.set_num_threads(before)
 
@@ -145,7 +145,7 @@ def apart(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
     @torch.inference_mode()
     def blocks(_: int) -> dict[str, list[float]]:
         found = defaultdict[str, list[float]](list)
-        for name, multiply in ways(product, dtype).items():
+        for name, multiply in multiplications(product, dtype).items():
             for _ in range(BLOCKS):
                 begin.wait(BEGIN_S_MAX)
                 found[name].append(_timed(partial(_called, multiply)))

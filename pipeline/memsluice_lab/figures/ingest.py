@@ -178,12 +178,20 @@ class Burst:
         self.running.drain(THROUGH_S_MAX)
         return workers, writes
 
-    def through(self, writes: Sequence[Published]) -> tuple[int, list[int]]:
-        """Publish the writes; return when that began, and when each that landed was acknowledged (Unix ms)."""
+    def publish(self, writes: Sequence[Published]) -> int:
+        """Publish the writes, and wait until the stages are through; return when that began (Unix ms)."""
         began = burst(self.running, writes, self.signers)
         self.running.drain(THROUGH_S_MAX)
+        return began
+
+    def landed(self, writes: Sequence[Published]) -> list[int]:
+        """Return when each of these that landed was acknowledged (Unix ms)."""
         wanted = set(_writes(writes))
-        return began, [at for event_id, at in landed_at(self.running).items() if event_id in wanted]
+        return [at for event_id, at in landed_at(self.running).items() if event_id in wanted]
+
+    def through(self, writes: Sequence[Published]) -> tuple[int, list[int]]:
+        """Publish the writes; return when that began, and when each that landed was acknowledged (Unix ms)."""
+        return self.publish(writes), self.landed(writes)
 
     def guarded(self, name: str) -> Rate:
         """Time the stages."""

@@ -140,9 +140,9 @@ PIPELINE = (
         "<=",
         0.999,
         "cosine",
-        "Least cosine to float32's vectors of the nearest of eight int8 encoders (static scales, smoothed) that need at "
-        "most 0.9 of the time of the kernel in use; 0 where none does. *seal* refuses a recall whose reader's vector has "
-        "a cosine below 0.999 to its own: where int8 is nearer, the choice against it is to be made anew.",
+        "Least cosine to float32's vectors of the nearest of eight int8 encoders (static scales, smoothed) that need "
+        "at most 0.9 of the time of the kernel in use; 0 where none does. *seal* refuses a recall whose reader's "
+        "vector has a cosine below 0.999 to its own: where int8 is nearer, the choice against it is to be made anew.",
     ),
     Figure(
         "light_extra_ms",

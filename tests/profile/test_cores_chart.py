@@ -1,11 +1,15 @@
 """The chart of what some cores land, and the figure that it is drawn from."""
 
+from pathlib import Path
+
 import orjson
 import pytest
 
 from memsluice_lab.cores_chart import COLOURS, drawn, recorded
 from memsluice_lab.figures.cores import _scaling
 from memsluice_lab.profile.bursts import Costs
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def _costs(landed: int, seconds: float) -> Costs:
@@ -26,3 +30,10 @@ def test_every_class_of_machine_has_its_line() -> None:
     names = [f"class {number}" for number in range(len(COLOURS) + 1)]
     picture = drawn({name: {1: 10.0, 2: 18.0} for name in names}).svg()
     assert [name for name in names if name not in picture] == []
+
+
+def test_the_chart_of_the_docs_is_what_was_recorded() -> None:
+    """Whoever measures anew draws anew: the picture and the table beside it are of one run."""
+    by_class = recorded((DOCS / "figures.json").read_bytes())
+    assert by_class
+    assert (DOCS / "cores.svg").read_text(encoding="utf-8") == drawn(by_class).svg()

@@ -58,7 +58,7 @@ def test_a_product_of_each_core_takes_what_the_slowest_takes_over_their_number(m
     """Of two cores that are through with a block of calls after 6 and after 9 s each product took 1.5."""
     monkeypatch.setattr(encoder_limit, "multiplications", lambda product, dtype: {"mm": lambda: None})
     took = iter([9.0, 6.0] * encoder_limit.BLOCKS)
-    monkeypatch.setattr(encoder_limit, "_timed", lambda work: next(took))
+    monkeypatch.setattr(encoder_limit, "timed", lambda work: next(took))
     assert encoder_limit.apart(Product(64, 32, 16), torch.float32, 2) == {"mm": 9.0 / encoder_limit.CALLS / 2}
 
 

@@ -73,7 +73,7 @@ def encoder_of_limit(setting: Setting) -> Measured:
     dtype = encoder.kernel.dtype if isinstance(encoder, MiniLMEncoder) else torch.float32
     taken, best = list[float](), list[dict[str, float]]()
     for number in range(ROUNDS):
-        taken.append(_timed(whole))
+        taken.append(timed(whole))
         best.append(limits(products, dtype, cores))
         setting.say(f"round {number + 1} of {ROUNDS}: {taken[-1]:.2f} s, products alone {best[-1][BEST]:.2f} s")
     return _measured(products, dtype, taken, best, cores)
@@ -133,7 +133,7 @@ def joint(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
     before = torch.get_num_threads()
     torch.set_num_threads(cores)
     try:
-        return {name: min(_timed(one) for _ in range(CALLS)) for name, one in multiplications(product, dtype).items()}
+        return {name: min(timed(one) for _ in range(CALLS)) for name, one in multiplications(product, dtype).items()}
     finally:
         torch.set_num_threads(before)
 
@@ -148,7 +148,7 @@ def apart(product: Product, dtype: torch.dtype, cores: int) -> dict[str, float]:
         for name, multiply in multiplications(product, dtype).items():
             for _ in range(BLOCKS):
                 begin.wait(BEGIN_S_MAX)
-                found[name].append(_timed(partial(_called, multiply)))
+                found[name].append(timed(partial(_called, multiply)))
         return found
 
     with ThreadPoolExecutor(cores) as threads:
@@ -164,7 +164,8 @@ def _called(multiply: Multiply) -> None:
         multiply()
 
 
-def _timed(work: Callable[[], Any]) -> float:
+def timed(work: Callable[[], Any]) -> float:
+    """Return the seconds that some work takes."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began

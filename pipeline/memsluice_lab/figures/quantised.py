@@ -5,8 +5,7 @@ activations to the weights: what activations are divided by, s_j = max|X_j|^alph
 are multiplied with. Activations have one scale a layer, of what was seen on other texts; weights one a row.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from statistics import median
@@ -23,6 +22,7 @@ from memsluice.encoder.loop import BATCH_TOKENS_MAX, MiniLMEncoder
 from memsluice.encoder.weights import find_weights
 from memsluice.envelope.seals import Wording
 from memsluice.errors import StateError
+from memsluice_lab.figures.encoder_limit import timed
 from memsluice_lab.figures.records import streams
 from memsluice_lab.figures.registry import Measured, Setting
 from memsluice_lab.streams import read_stream
@@ -188,12 +188,6 @@ def beside(
     """Compare an encoder with what float32 gives for the texts, and with the time of the encoder in use."""
     vectors, shown = read(other, texts)
     moved = [abs(a.logit - b.logit) for a, b in zip(plain[1], shown, strict=True) if a and b]
-    times = [(_seconds(lambda: read(shipped, texts)), _seconds(lambda: read(other, texts))) for _ in range(ROUNDS)]
+    times = [(timed(lambda: read(shipped, texts)), timed(lambda: read(other, texts))) for _ in range(ROUNDS)]
     share = median(its / usual for usual, its in times)
     return Beside(share, (vectors * plain[0]).sum(1), np.array(moved, np.float32))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
